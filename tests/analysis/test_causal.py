@@ -41,7 +41,7 @@ def parts(model: archspec.Model) -> list[AttentionPart]:
     def visit(body: Body, traced: AttentionSlots) -> None:
         for call in body.calls:
             if call.body is not None:
-                visit(call.body, tracer.trace(call.body, traced.inside(call)))
+                visit(call.body, tracer.trace(call.body, traced.call_context(call)))
             elif (part := traced.part(call)) is not None:
                 found.append(part)
 
@@ -182,7 +182,7 @@ def test_weights_along_another_axis_are_not_causal(axis: int) -> None:
         f"return where(keys and causal_mask(seq), matmul(q, transpose(k)), -inf) |> softmax(axis = {axis})\n"
         "  |> matmul(_, v) |> merge_heads"
     )
-    assert not any(part.seen.causal for part in parts(archspec.loads(SPEC.format(statements=statements))))
+    assert not any(part.visible.causal for part in parts(archspec.loads(SPEC.format(statements=statements))))
 
 
 MASKED = "where(keys and causal_mask(seq), matmul(q, transpose(k)), -inf)"
@@ -207,8 +207,8 @@ MASKED = "where(keys and causal_mask(seq), matmul(q, transpose(k)), -inf)"
 def test_masks_tell_nothing_if_hidden_keys_are_seen_again(scores: str, weights: str) -> None:
     steps = [step for step in (scores, "softmax", weights, "matmul(_, v)", "merge_heads") if step]
     found = parts(archspec.loads(SPEC.format(statements=f"return {' |> '.join([MASKED, *steps])}")))
-    assert found[-1].name == "mix" and not found[-1].seen.causal
-    assert found[0].seen.causal == (not scores)
+    assert found[-1].name == "mix" and not found[-1].visible.causal
+    assert found[0].visible.causal == (not scores)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_masks_tell_nothing_if_hidden_keys_are_seen_again(scores: str, weights: 
 )
 def test_masks_tell_which_keys_are_seen_if_those_stay_hidden(scores: str, weights: str) -> None:
     statements = f"return {MASKED} |> {scores} |> softmax |> {weights} |> matmul(_, v) |> merge_heads"
-    assert all(part.seen.causal for part in parts(archspec.loads(SPEC.format(statements=statements))))
+    assert all(part.visible.causal for part in parts(archspec.loads(SPEC.format(statements=statements))))
 
 
 MORE = "concat(axis = -1)(_, sum(axis = -1, keep = true)(q))"
@@ -250,7 +250,7 @@ def test_keys_that_a_mask_has_hidden_are_followed_where_axes_move(
 ) -> None:
     statements = f"return {MASKED} |> {scores} |> softmax |> {weights} |> matmul(_, v) |> merge_heads"
     found = parts(archspec.loads(SPEC.format(statements=statements)))
-    assert [part.seen.causal for part in found] == causal
+    assert [part.visible.causal for part in found] == causal
 
 
 def test_a_single_position_hides_nothing() -> None:

@@ -9,7 +9,7 @@ from small import DENSE, load
 
 import archspec
 from archspec.analysis.cost.attention import AttentionPart, AttentionTracer, AttentionUse, BodyContext, ProductOrigin
-from archspec.analysis.cost.masks import ALL
+from archspec.analysis.cost.masks import ALL_KEYS
 from archspec.analysis.cost.report import tree
 from archspec.core.algebra import Polynomial, multiply_unexpanded, substitute, symbol
 from archspec.ir.module import Type
@@ -463,11 +463,11 @@ def test_what_surrounds_a_body_decides() -> None:
     call = next(call for call in body.calls if call.type == "matmul")
     assert AttentionTracer().trace(body, BodyContext()).part(call) is None
     assert AttentionTracer().trace(body, BodyContext(uses=(AttentionUse(scored=True),))).part(call) == AttentionPart(
-        "score", ALL
+        "score", ALL_KEYS
     )
-    assert AttentionTracer().trace(body, BodyContext(held=(ProductOrigin(softmaxed=True),))).part(
+    assert AttentionTracer().trace(body, BodyContext(origins=(ProductOrigin(softmaxed=True),))).part(
         call
-    ) == AttentionPart("mix", ALL)
+    ) == AttentionPart("mix", ALL_KEYS)
 
 
 def test_a_cost_is_shown_with_its_sizes() -> None:

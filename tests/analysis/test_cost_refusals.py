@@ -29,12 +29,12 @@ REFUSED = {
     ),
     "a product with positions": (
         "t = real(reshape([seq, 1])(arange(seq)) - arange(seq))\n  return matmul(t, linear(x, .w))",
-        "the model combines positions with a table of all of them (`matmul`)",
+        "the model combines single positions with a table of all positions (`matmul`)",
     ),
     "positions beside them": (
         "t = expand([batch, seq, seq])(real(arange(seq)))\n  h = concat(axis = -1)(linear(x, .w), t)\n"
         "  return x + sum(axis = -1, keep = true)(h)",
-        "the model combines positions with a table of all of them (`concat`)",
+        "the model combines single positions with a table of all positions (`concat`)",
     ),
     "a mask that is no window": (
         "i = reshape([seq, 1])(arange(seq))\n  seen = i >= arange(seq) and (i - arange(seq)) % 2 == 0\n"
@@ -65,7 +65,7 @@ def test_the_rows_of_a_decoding_step() -> None:
     assert lines[0].startswith("one position after 5 positions of `seq`") and "at most" not in "".join(lines)
     bound = summary(found._replace(weights_are_bound=True, batch=3), "float32")
     assert bound[:-1] != lines and bound[0].startswith("one position of each of 3 sequences after 5")
-    assert bound[-1] == "the sequences of a batch may choose different experts; the bound is for as many as possible"
+    assert bound[-1] == "the sequences of a batch may choose different experts; the bound assumes that they do"
     assert bound[2].startswith("at most ") and bound[4].startswith("at most ")
 
 

@@ -149,10 +149,10 @@ model "attend" = Attend()
 
 AT_T = "pick(axis = 1, index = t)(y)"
 COMBINES = "the model combines several positions (`{}`)"
-UNKNOWN_ATTENTION = "the model has attention of a form that is not known"
+UNKNOWN_ATTENTION = "the model has an unsupported form of attention"
 SQUARE = "pick(axis = 2, index = 0)(.kernel)"
 START = "expand([batch, 1, hidden])(.start)"
-MOVES = "the model moves positions in a way that is not known (`{}`)"
+MOVES = "the model moves positions in an unsupported way (`{}`)"
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ MOVES = "the model moves positions in a way that is not known (`{}`)"
         ("reshape([batch, seq, hidden])(permute([1, 0, 2])(y))", MOVES.format("reshape")),
         (
             "y + sum(axis = 2)(reshape([batch, seq, 1, hidden])(y) + reshape([seq, 1])(real(arange(seq))))",
-            "the model combines positions with a table of all of them (`add`)",
+            "the model combines single positions with a table of all positions (`add`)",
         ),
         (
             "y + sum(axis = 2, keep = true)(linear(y, pick(axis = 0, index = 0)(y)))",
@@ -188,7 +188,7 @@ MOVES = "the model moves positions in a way that is not known (`{}`)"
         ),
         (
             "y + sum(axis = 2, keep = true)(matmul(y, expand([8, seq])(real(arange(seq)))))",
-            "the model combines positions with a table of all of them (`matmul`)",
+            "the model combines single positions with a table of all positions (`matmul`)",
         ),
         ("softmax(axis = 1)(y)", COMBINES.format("softmax")),
         ("y + cumsum(axis = 1)(y)", COMBINES.format("cumsum")),

@@ -9,7 +9,7 @@ import pytest
 from paths import DATA
 
 import archspec
-from archspec.analysis.cost.quantized import _METHODS, _block, _integer, _packed_bytes
+from archspec.analysis.cost.quantized import _METHODS, _packed_bytes, _read_block_size, _read_integer
 from archspec.analysis.cost.report import page
 from archspec.app.cli import main
 from archspec.core.reports.page import render_plain
@@ -166,15 +166,15 @@ def test_numbers_of_layouts_are_checked() -> None:
     right: list[object] = [1, -1, 2**20]
     wrong: list[object] = [0, -2, 2**20 + 1, True, 64.0, "64", None]
     for value in right:
-        assert _integer({"size": value}, "size", 7) == value
-    assert (_integer({}, "size", 7), _integer({"size": 3}, "size", 7, (3, 4))) == (7, 3)
+        assert _read_integer({"size": value}, "size", 7) == value
+    assert (_read_integer({}, "size", 7), _read_integer({"size": 3}, "size", 7, (3, 4))) == (7, 3)
     for value, known in [*((value, None) for value in wrong), (5, (3, 4))]:
         with pytest.raises(archspec.ArchError, match=rf"error\[unsupported\]: unsupported value of `size`: {value!r}$"):
-            _integer({"size": value}, "size", 7, known)
-    assert (_block([1, 1]), _block([7, 9])) == ((1, 1), (7, 9))
+            _read_integer({"size": value}, "size", 7, known)
+    assert (_read_block_size([1, 1]), _read_block_size([7, 9])) == ((1, 1), (7, 9))
     for block in ([0, 1], [1, 0], [1], [1, 2, 3], [1.0, 2], [True, 1], 128, None):
         with pytest.raises(archspec.ArchError) as caught:
-            _block(block)
+            _read_block_size(block)
         assert str(caught.value) == f"error[unsupported]: unsupported value of `weight_block_size`: {block!r}"
     assert (_packed_bytes(32, 3), _packed_bytes(8, 4)) == (12, 4)
     with pytest.raises(
@@ -216,7 +216,7 @@ def test_layers_that_are_not_converted() -> None:
     [
         ({"quant_method": "hqq", "bits": 4}, "the layout of the method `hqq` is not supported"),
         ({"quant_method": "gptq", "bits": 5}, "unsupported value of `bits`: 5"),
-        ({"quant_method": "gptq", "bits": 4, "dynamic": {"x": {}}}, "in other ways (`dynamic`, `lm_head`)"),
+        ({"quant_method": "gptq", "bits": 4, "dynamic": {"x": {}}}, "differently (`dynamic`, `lm_head`)"),
         ({"quant_method": "awq", "bits": 4, "version": "gemv"}, "only the layout `gemm` of AWQ is supported"),
         ({"quant_method": "fp8", "weight_block_size": None}, "unsupported value of `weight_block_size`: None"),
         (

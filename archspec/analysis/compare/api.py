@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from archspec.analysis.compare.compare import Comparison, Computation, compare_tables
-from archspec.analysis.cost.dimension_sizes import given_sizes
-from archspec.analysis.diff.structure import stored_tensors
+from archspec.analysis.cost.dimension_sizes import merge_sizes
+from archspec.analysis.diff.structure import contents
 from archspec.core.diagnostics import Diagnostic
 from archspec.ir.table import PlainValue
 from archspec.pipeline.tables import load_table
@@ -39,7 +39,7 @@ def compare(
     if not others:
         raise ValueError("expected at least two models")
     models = [(model, dict[str, PlainValue]()) for model in (first, *others)]
-    return compare_models(models, depth, given_sizes(dims, batch, seq))[0]
+    return compare_models(models, depth, merge_sizes(dims, batch, seq))[0]
 
 
 def compare_models(

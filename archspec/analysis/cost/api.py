@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from archspec.analysis.cost.cost import Cost, compute_cost
-from archspec.analysis.cost.dimension_sizes import given_sizes
+from archspec.analysis.cost.dimension_sizes import merge_sizes
 from archspec.analysis.cost.memory import ATTENTION, BITS, FLOATS, Activations
 from archspec.analysis.cost.quantized import stored_bytes
 from archspec.core.algebra import MAX_SIZE
@@ -36,52 +36,56 @@ def cost(
 ) -> Cost:
     """Compute the cost of a model: work (multiply-accumulates, FLOPs, elementwise operations) and memory in bytes.
 
-    `model` is a Model, or what `archspec.load` takes. `batch` and `seq` are the sizes of the dimensions of these names,
-    `dims` those of any dimensions. A value that depends on other dimensions is a `Polynomial`: a formula, which `str`
-    formats. `dtype` is the type of the weights: float64, float32, float16, bfloat16, fp8, int8 or int4. `past` adds the
-    cost of a decoding step after so many positions, with a cache of type `cache_dtype` (by default that of the weights,
-    or bfloat16 if these are quantized). `attention` is "flash" or "math": it adds the memory of activations with that
-    implementation of attention, which requires PyTorch. With `causal_half`, the products of causal attention count as
-    half. `depth` limits the nesting of the modules in the rows of the result, for example in `to_frame()`.
-    `docs/costs.md` describes the counting rules.
+    `model` is a Model or an argument of `archspec.load`. `batch` and `seq` are the sizes of the dimensions of these
+    names, `dims` has sizes of any dimensions by name. A value that depends on other dimensions is a `Polynomial`: a
+    formula, which `str` formats. `dtype` is the type of the weights: float64, float32, float16, bfloat16, fp8, int8 or
+    int4. `past` adds the cost of a decoding step after `past` positions, with a cache of type `cache_dtype` (default:
+    the type of the weights, or bfloat16 if they are quantized). `attention` is "flash" or "math": it adds the memory of
+    activations with this implementation of attention, which requires PyTorch. With `causal_half`, the products of
+    causal attention count as half. `depth` limits the nesting of the modules in the rows of the result, for example in
+    `to_frame()`. `docs/costs.md` describes the counting rules.
 
     Raises ArchError for a dimension that the model does not have, a size that is not from 1 to 2^63 - 1 or that the
-    model cannot run with, an unknown dtype, and as `archspec.load` does.
+    model cannot run with, an unknown dtype, and the errors of `archspec.load`.
     """
     for name in (dtype, cache_dtype or dtype):
         if name not in BITS:
             raise make_error("usage", f"unknown dtype `{name}`", help=suggest(name, [*BITS]) or ", ".join(BITS))
     compiled = as_model(model)
     body = get_compilation(compiled).body
-    values = valid_sizes(compiled, given_sizes(dims, batch, seq))
-    found = compute_cost(get_compilation(compiled).table, body, values, dtype, causal_half).replace(depth=depth)
+    values = valid_sizes(compiled, merge_sizes(dims, batch, seq))
+    result = compute_cost(get_compilation(compiled).table, body, values, dtype, causal_half).replace(depth=depth)
     quantization = get_compilation(compiled).unit.quantization
     if quantization is not None:
-        found = found.replace(stored=stored_bytes(found.table, quantization))
+        result = result.replace(stored=stored_bytes(result.table, quantization))
     if past is not None:
         cache = cache_dtype or (dtype if dtype in FLOATS else "bfloat16")
-        found = found.replace(decoding=_decoding(body, values, past, dtype, cache))
-    return found if attention is None else found.replace(activations=_activations(compiled, values, dtype, attention))
+        result = result.replace(decoding=_compute_decoding(body, values, past, dtype, cache))
+    return (
+        result
+        if attention is None
+        else result.replace(activations=_compute_activations(compiled, values, dtype, attention))
+    )
 
 
-def valid_sizes(model: Model, given: Mapping[str, int]) -> dict[str, int]:
+def valid_sizes(model: Model, sizes: Mapping[str, int]) -> dict[str, int]:
     """Check sizes of dimensions. Raises ArchError as `cost` does."""
     body = get_compilation(model).body
-    values = validate_sizes(model.name, dimensions(body.inputs), given)
+    values = validate_sizes(model.name, dimensions(body.inputs), sizes)
     check_sizes(body, values)
     return values
 
 
-def _decoding(body: Body, values: Mapping[str, int], past: int, dtype: str, cache_dtype: str) -> Decoding:
-    from archspec.analysis.cost.decoding import compute_decoding  # which few calls need
+def _compute_decoding(body: Body, values: Mapping[str, int], past: int, dtype: str, cache_dtype: str) -> Decoding:
+    from archspec.analysis.cost.decoding import compute_decoding  # imported late: few calls need it
 
     if not 0 <= past < MAX_SIZE:
         raise make_error("usage", f"expected a number of past positions from 0 to 2^63 - 2, found {past!r:.40}")
     return compute_decoding(body, values, past, dtype, cache_dtype)
 
 
-def _activations(model: Model, values: Mapping[str, int], dtype: str, attention: str) -> Activations:
-    from archspec.pytorch.run.activations import activation_bytes  # optional, and slow to import
+def _compute_activations(model: Model, values: Mapping[str, int], dtype: str, attention: str) -> Activations:
+    from archspec.pytorch.run.activations import activation_bytes  # imported late: PyTorch is optional and slow
 
     if dtype not in FLOATS:
         raise make_error("usage", f"models are not trained with weights of type {dtype}", help="omit --attention")

@@ -3,13 +3,14 @@
 A *score* product is a matmul whose result becomes the argument of a softmax; a *mix* product is a matmul that takes the
 result of a softmax. Elementwise operations and moves that keep the shape (a scale, a mask, a bias) may come between
 them. A matmul is a score only if a mix follows its softmax, so a final softmax over a vocabulary does not count.
-(`Op.attention` in the record of an operation states its part.) What a loop over a dimension carries is not followed: it
-may be different in the first and in the last iteration.
+(`Op.attention` in the record of an operation states its part.) Values that a loop over a dimension carries are not
+followed: they may differ between the first and the last iteration.
 
-Masks in between that depend on positions tell which keys a query sees (`masks`): those with `-inf` have no weight. They
-tell nothing if what is between a mask and the second product can move keys, or give hidden ones a weight (`hiding`).
+Masks in between that depend on positions determine the keys that a query sees (`masks`): keys with `-inf` have no
+weight. A mask is ignored if an operation between it and the second product can move keys, or give hidden keys a weight
+(`keeps_hidden`).
 
-Bodies are shared, and attention may extend over several of them, so each is analysed once per `Context`.
+Bodies are shared, and attention may extend over several of them, so each is analysed once per `BodyContext`.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from functools import cache, reduce
 from typing import TypeVar
 
 from archspec.analysis.cost.masks import (
-    ALL,
-    UNKNOWN,
+    ALL_KEYS,
+    UNKNOWN_KEYS,
     Masks,
     Positions,
     VisibleKeys,
@@ -42,39 +43,40 @@ from archspec.ir.ops import OPS
 
 
 class ProductOrigin(Record):
-    """The content of a value: whether it is the result of a softmax, or of a product, changed elementwise or moved.
+    """The origin of a value: whether it is the result of a softmax or of a product, changed elementwise or moved.
 
-    `seen` are the keys that the masks after the product show.
+    `visible` are the keys that the masks after the product leave visible.
     """
 
     softmaxed: bool = False
     product: bool = False
-    seen: VisibleKeys = ALL
+    visible: VisibleKeys = ALL_KEYS
 
 
 class AttentionUse(Record):
     """The uses of a value: by a product (`mixed`), and by a softmax whose result a product uses (`scored`).
 
-    `seen` are the keys that the masks before that softmax show. If the value was `changed` since, masks before tell
-    nothing.
+    `visible` are the keys that the masks before that softmax leave visible. If the value is `changed` later, earlier
+    masks determine nothing.
     """
 
     mixed: bool = False
     scored: bool = False
-    seen: VisibleKeys = ALL
+    visible: VisibleKeys = ALL_KEYS
     changed: bool = False
 
 
-PLAIN, PRODUCT, UNUSED = ProductOrigin(), ProductOrigin(product=True), AttentionUse()
+NO_ORIGIN, PRODUCT_ORIGIN, NO_USE = ProductOrigin(), ProductOrigin(product=True), AttentionUse()
 V = TypeVar("V")
 
 
 class BodyContext(Record):
-    """The context of a body: what its inputs hold, what is known of their positions, and the uses of its outputs; each
-    may be empty if there is nothing in it.
+    """The context of a body: the origins and positions of its inputs, and the uses of its outputs.
+
+    Each is empty if it has only default values.
     """
 
-    held: tuple[ProductOrigin, ...] = ()
+    origins: tuple[ProductOrigin, ...] = ()
     positions: tuple[Positions, ...] = ()
     uses: tuple[AttentionUse, ...] = ()
 
@@ -83,98 +85,98 @@ class AttentionPart(Record):
     """The part of a product in attention: "score" or "mix", and the keys that a query sees."""
 
     name: str
-    seen: VisibleKeys
+    visible: VisibleKeys
 
 
 class AttentionSlots(Record):
-    """The facts of a `Context` for each slot of a body."""
+    """The facts of a `BodyContext` for each slot of a body."""
 
-    held: Sequence[ProductOrigin]
+    origins: Sequence[ProductOrigin]
     positions: Sequence[Positions]
     uses: Sequence[AttentionUse]
 
     def part(self, call: Call) -> AttentionPart | None:
-        """Return the part of an operation of the body in attention."""
+        """Return the part of an operation of the body in attention, or None."""
         if OPS[call.type].attention != "product":
             return None
-        held = [self.held[operand] for _, operand in call.inputs if isinstance(operand, int)]
-        weights = [entry.seen for entry in held if entry.softmaxed]
+        origins = [self.origins[operand] for _, operand in call.inputs if isinstance(operand, int)]
+        weights = [entry.visible for entry in origins if entry.softmaxed]
         if weights:
             return AttentionPart("mix", reduce(unite_keys, weights))
         use = self.uses[call.first]
-        return AttentionPart("score", use.seen) if use.scored else None
+        return AttentionPart("score", use.visible) if use.scored else None
 
-    def inside(self, call: Call) -> BodyContext:
+    def call_context(self, call: Call) -> BodyContext:
         """Return the context of the body that a call applies."""
         operands = [operand for _, operand in call.inputs]
-        held = [self.held[operand] if isinstance(operand, int) else PLAIN for operand in operands]
-        uses = [UNUSED] * len(call.outputs)
+        origins = [self.origins[operand] if isinstance(operand, int) else NO_ORIGIN for operand in operands]
+        uses = [NO_USE] * len(call.outputs)
         for i, slot in present_outputs(call):
             uses[i] = self.uses[slot]
         return BodyContext(
-            _omit_defaults(PLAIN, arguments(call, held)),
-            _positions_inside(call, self.positions),
-            _omit_defaults(UNUSED, uses),
+            _omit_defaults(NO_ORIGIN, arguments(call, origins)),
+            _positions_in_call(call, self.positions),
+            _omit_defaults(NO_USE, uses),
         )
 
 
 class AttentionTracer:
-    """Finds the slots of bodies that take part in attention, once per context."""
+    """Finder of the slots of bodies that take part in attention; each body is analysed once per context."""
 
     def __init__(self) -> None:
         self._budget = VisitLimit()
         self._masks = Masks()
-        self._forward: Callable[[Body, BodyContext], ForwardResult[ProductOrigin]] = cache(self._holds)
-        self._backward: Callable[[Body, BodyContext], list[AttentionUse]] = cache(self._uses)
+        self._forward: Callable[[Body, BodyContext], ForwardResult[ProductOrigin]] = cache(self._find_origins)
+        self._backward: Callable[[Body, BodyContext], list[AttentionUse]] = cache(self._find_uses)
 
     def trace(self, body: Body, context: BodyContext) -> AttentionSlots:
-        """Return the slots of a body that take part in attention. Raises ArchError if that takes too many steps."""
-        self._budget.count_calls(body)
-        uses = self._backward(body, context._replace(held=()))
+        """Return the slots of a body that take part in attention. Raises ArchError if this takes too many steps."""
+        self._budget.spend(body)
+        uses = self._backward(body, context._replace(origins=()))
         positions = self._positions(body, context)
         return AttentionSlots(self._forward(body, context._replace(uses=())).slots, positions, uses)
 
     def _positions(self, body: Body, context: BodyContext) -> list[Positions]:
         return self._masks.slots(body, context.positions or (None,) * len(body.inputs)).slots
 
-    def _holds(self, body: Body, context: BodyContext) -> ForwardResult[ProductOrigin]:
-        """Find what the slots and outputs hold."""
+    def _find_origins(self, body: Body, context: BodyContext) -> ForwardResult[ProductOrigin]:
+        """Find the origins of the slots and outputs."""
         positions = self._positions(body, context)
 
-        def visit_op(call: Call, given: list[ProductOrigin]) -> list[ProductOrigin]:
+        def visit_op(call: Call, origins: list[ProductOrigin]) -> list[ProductOrigin]:
             role = OPS[call.type].attention
             if role == "product":
-                return [PRODUCT] * len(call.outputs)
+                return [PRODUCT_ORIGIN] * len(call.outputs)
             if role == "weights":
-                return [ProductOrigin(True, False, given[0].seen if _is_along_keys(call, body) else UNKNOWN)] * len(
-                    call.outputs
-                )
-            followed = zip(given, _passes(call, body.types), strict=True)
+                visible = origins[0].visible if _is_softmax_along_keys(call, body) else UNKNOWN_KEYS
+                return [ProductOrigin(True, False, visible)] * len(call.outputs)
+            followed = zip(origins, _passed_operands(call, body.types), strict=True)
             # Other operands, such as biases and sinks, are not at keys, or are finite.
             passed = [entry for entry, passes in followed if passes and (entry.softmaxed or entry.product)]
             if not passed:
-                return [PLAIN] * len(call.outputs)
+                return [NO_ORIGIN] * len(call.outputs)
             softmaxed, product = any(e.softmaxed for e in passed), any(e.product for e in passed)
-            before = reduce(unite_keys, [entry.seen for entry in passed])
-            if before != ALL and not keeps_hidden(
-                call, body, [entry in passed for entry in given], softmaxed=softmaxed
+            visible = reduce(unite_keys, [entry.visible for entry in passed])
+            if visible != ALL_KEYS and not keeps_hidden(
+                call, body, [entry in passed for entry in origins], softmaxed=softmaxed
             ):
-                before = UNKNOWN
-            seen = intersect_keys(before, self._shown(call, positions, body))
-            return [ProductOrigin(softmaxed, product, seen)] * len(call.outputs)
+                visible = UNKNOWN_KEYS
+            visible = intersect_keys(visible, self._visible_keys(call, positions, body))
+            return [ProductOrigin(softmaxed, product, visible)] * len(call.outputs)
 
-        def visit_call(call: Call, given: list[ProductOrigin]) -> list[ProductOrigin]:
+        def visit_call(call: Call, origins: list[ProductOrigin]) -> list[ProductOrigin]:
             assert call.body is not None
-            inside = BodyContext(_omit_defaults(PLAIN, arguments(call, given)), _positions_inside(call, positions))
-            return self._forward(call.body, inside).outputs
+            call_origins = _omit_defaults(NO_ORIGIN, arguments(call, origins))
+            return self._forward(call.body, BodyContext(call_origins, _positions_in_call(call, positions))).outputs
 
         carried = _carried_count(body)
-        start = [PLAIN if i < carried else entry for i, entry in enumerate(context.held or [PLAIN] * len(body.inputs))]
-        found = propagate_forward(body, start, visit_op, visit_call, PLAIN, budget=self._budget)
-        return found._replace(outputs=[PLAIN if i < carried else entry for i, entry in enumerate(found.outputs)])
+        input_origins = context.origins or [NO_ORIGIN] * len(body.inputs)
+        start = [NO_ORIGIN if i < carried else entry for i, entry in enumerate(input_origins)]
+        result = propagate_forward(body, start, visit_op, visit_call, NO_ORIGIN, budget=self._budget)
+        return result._replace(outputs=[NO_ORIGIN if i < carried else entry for i, entry in enumerate(result.outputs)])
 
-    def _uses(self, body: Body, context: BodyContext) -> list[AttentionUse]:
-        """Derive the uses of each slot from those of the outputs."""
+    def _find_uses(self, body: Body, context: BodyContext) -> list[AttentionUse]:
+        """Derive the uses of each slot from the uses of the outputs."""
         positions = self._positions(body, context)
 
         def visit_op(call: Call, results: list[AttentionUse]) -> list[AttentionUse]:
@@ -182,37 +184,37 @@ class AttentionTracer:
             if role == "product":
                 return [AttentionUse(mixed=True)] * len(call.inputs)
             if role == "weights":
-                seen = ALL if _is_along_keys(call, body) else UNKNOWN
-                return [AttentionUse(scored=results[0].mixed, seen=seen)] * len(call.inputs)
+                visible = ALL_KEYS if _is_softmax_along_keys(call, body) else UNKNOWN_KEYS
+                return [AttentionUse(scored=results[0].mixed, visible=visible)] * len(call.inputs)
             use = reduce(_merge_uses, results)
             if use.scored:
-                shown = self._shown(call, positions, body)
-                seen = UNKNOWN if use.changed and shown != ALL else intersect_keys(use.seen, shown)
-                use = use._replace(seen=seen)
-            passed = _passes(call, body.types)
-            return [_use_of(i, call, body, use) if passes else UNUSED for i, passes in enumerate(passed)]
+                visible = self._visible_keys(call, positions, body)
+                is_unknown = use.changed and visible != ALL_KEYS
+                use = use._replace(visible=UNKNOWN_KEYS if is_unknown else intersect_keys(use.visible, visible))
+            passed = _passed_operands(call, body.types)
+            return [_operand_use(i, call, body, use) if passes else NO_USE for i, passes in enumerate(passed)]
 
         def visit_call(call: Call, results: list[AttentionUse]) -> list[AttentionUse]:
             assert call.body is not None
-            inside = BodyContext((), _positions_inside(call, positions), _omit_defaults(UNUSED, results))
-            slots = self._backward(call.body, inside)
+            call_context = BodyContext((), _positions_in_call(call, positions), _omit_defaults(NO_USE, results))
+            slots = self._backward(call.body, call_context)
             inner = {name: slots[i] for i, (name, _) in enumerate(call.body.inputs)}  # inputs fill the first slots
-            return [inner.get(name, UNUSED) for name, _ in call.inputs]
+            return [inner.get(name, NO_USE) for name, _ in call.inputs]
 
         carried = _carried_count(body)
-        outputs = context.uses or [UNUSED] * len(body.outputs)
-        followed = [UNUSED if i < carried else use for i, use in enumerate(outputs)]
-        found = propagate_backward(body, followed, visit_op, visit_call, UNUSED, _merge_uses, self._budget)
-        found[:carried] = [UNUSED] * carried
-        return found
+        outputs = context.uses or [NO_USE] * len(body.outputs)
+        followed = [NO_USE if i < carried else use for i, use in enumerate(outputs)]
+        slot_uses = propagate_backward(body, followed, visit_op, visit_call, NO_USE, _merge_uses, self._budget)
+        slot_uses[:carried] = [NO_USE] * carried
+        return slot_uses
 
-    def _shown(self, call: Call, positions: Sequence[Positions], body: Body) -> VisibleKeys:
-        given = [positions[operand] if isinstance(operand, int) else None for _, operand in call.inputs]
-        return self._masks.shown(call, given, body)
+    def _visible_keys(self, call: Call, positions: Sequence[Positions], body: Body) -> VisibleKeys:
+        operand_positions = [positions[operand] if isinstance(operand, int) else None for _, operand in call.inputs]
+        return self._masks.visible_keys(call, operand_positions, body)
 
 
-def _use_of(index: int, call: Call, body: Body, use: AttentionUse) -> AttentionUse:
-    """Return the use of an operand of an operation, from that of its result."""
+def _operand_use(index: int, call: Call, body: Body, use: AttentionUse) -> AttentionUse:
+    """Derive the use of an operand of an operation from the use of its result."""
     if not use.scored:
         return use
     followed = [i == index for i in range(len(call.inputs))]
@@ -220,34 +222,34 @@ def _use_of(index: int, call: Call, body: Body, use: AttentionUse) -> AttentionU
 
 
 def _merge_uses(a: AttentionUse, b: AttentionUse) -> AttentionUse:
-    seen = unite_keys(a.seen, b.seen) if a.scored and b.scored else a.seen if a.scored else b.seen
-    return AttentionUse(a.mixed or b.mixed, a.scored or b.scored, seen, a.changed or b.changed)
+    visible = unite_keys(a.visible, b.visible) if a.scored and b.scored else a.visible if a.scored else b.visible
+    return AttentionUse(a.mixed or b.mixed, a.scored or b.scored, visible, a.changed or b.changed)
 
 
-def _positions_inside(call: Call, positions: Sequence[Positions]) -> tuple[Positions, ...]:
-    given = [positions[operand] if isinstance(operand, int) else None for _, operand in call.inputs]
-    return _omit_defaults(None, arguments(call, given))
+def _positions_in_call(call: Call, positions: Sequence[Positions]) -> tuple[Positions, ...]:
+    operand_positions = [positions[operand] if isinstance(operand, int) else None for _, operand in call.inputs]
+    return _omit_defaults(None, arguments(call, operand_positions))
 
 
 def _omit_defaults(default: V, values: Sequence[V]) -> tuple[V, ...]:
-    """Normalize the values of a context: return () if all are defaults, so that equal contexts compare equal."""
+    """Return the values of a context, or () if all are defaults, so that equivalent contexts compare equal."""
     return () if all(value == default for value in values) else tuple(values)
 
 
-def _is_along_keys(call: Call, body: Body) -> bool:
-    """Whether weights are computed along the last axis, that of the keys in a mask."""
+def _is_softmax_along_keys(call: Call, body: Body) -> bool:
+    """Whether weights are computed along the last axis, which is the axis of keys in a mask."""
     operand = call.inputs[0][1]
     axis = OPS[call.type].settings(call.attributes)["axis"]
     return isinstance(operand, int) and axis in (-1, len(body.types[operand].shape) - 1)
 
 
 def _carried_count(body: Body) -> int:
-    """Return the number of inputs and outputs that iterations of a loop pass on: these are not followed."""
+    """Return the number of inputs and outputs that a loop carries, which are not followed."""
     return body.loop.carried if body.loop is not None else 0
 
 
-def _passes(call: Call, types: list[Type]) -> list[bool]:
-    """Return the operands that an operation passes through, changed elementwise or moved."""
+def _passed_operands(call: Call, types: list[Type]) -> list[bool]:
+    """Return, for each operand, whether an operation passes it through, changed elementwise or moved."""
     group, result = OPS[call.type].group, call.outputs[0]
     if result is None or result.dtype != "real" or group not in ("Elementwise", "Shape"):
         return [False] * len(call.inputs)

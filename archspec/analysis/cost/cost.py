@@ -1,4 +1,4 @@
-"""The cost of a model: the work of each module and of the whole model, and the memory of its tensors.
+"""The cost of a model: the work of each module and of the entire model, and the memory of its tensors.
 
 `docs/costs.md` defines multiply-accumulates and elementwise operations, and cites the sources.
 """
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 class OperationCounts(NamedTuple):
-    """Work. `macs` are the multiply-accumulates of all matrix products; they include `score_macs`, those of attention
-    scores (queries by keys), and `mix_macs`, those of attention mixes (probabilities by values). `elementwise`
-    operations are separate. A multiply-accumulate is 2 FLOPs.
+    """Counts of operations: the multiply-accumulates of matrix products, and elementwise operations.
 
-    Each is an integer, or a `Polynomial` in the dimensions that have no size.
+    `macs` includes `score_macs`, from attention scores (queries by keys), and `mix_macs`, from attention mixes
+    (probabilities by values). A multiply-accumulate is 2 FLOPs. Each count is an integer, or a `Polynomial` in the
+    dimensions that have no size.
     """
 
     macs: Quantity = 0
@@ -52,11 +52,11 @@ class OperationCounts(NamedTuple):
 
 
 class ModuleCost(NamedTuple):
-    """A layer or block; the whole model has the address "".
+    """A layer or block, applied `applied` times; the entire model has the address "".
 
-    It is applied `applied` times. `own` is the work of the operations directly in its definition, in all applications;
-    over all modules it sums to the work of the model. `parameters` are those that it owns directly, each tensor
-    counted once, at its canonical name; `trainable` is the trainable part of them.
+    `own` is the work of the operations directly in the module's definition, in all applications; over all modules it
+    sums to the work of the model. `parameters` is the number of parameters that the module owns directly, each tensor
+    counted once, at its canonical name; `trainable` is the number of trainable ones.
     """
 
     address: str
@@ -72,10 +72,10 @@ class Cost(Result):
 
     `work` is the total, and `modules` has the work of each module in program order; `memory` is in bytes.
     `causal` is whether the products of causal attention are counted as "whole" or as "half"; if there are none, it is
-    "", or "none" if they were to be counted as half.
+    "", or "none" if counting as half was requested.
     `activations` is set if an attention implementation was specified, `decoding` if a number of past positions was.
     `stored` has the bytes of quantized weights as they are stored, if the model comes from a configuration that
-    describes them. `table` is the model's, and `depth` limits the nesting of what is shown.
+    describes them. `table` is the table of the model, and `depth` limits the nesting of the rows shown.
     """
 
     table: Table
@@ -107,28 +107,28 @@ def compute_cost(table: Table, body: Body, values: Mapping[str, int], dtype: str
     """
     assert body.module is not None
     work = _Work(causal_half)
-    found = work.by_address(body, BodyContext())
+    by_address = work.by_address(body, BodyContext())
     parameters: Counter[str] = Counter()
     trainable: Counter[str] = Counter()
     for tensor in table.tensors:
         parameters[tensor.layer] += tensor.params
         trainable[tensor.layer] += tensor.params if tensor.trainable else 0
-    known: dict[int, OperationCounts] = {}  # most modules share their costs with others
+    substituted: dict[int, OperationCounts] = {}  # by identity: most modules share their costs with others
     modules: list[ModuleCost] = []
     for row in table.modules:
-        applied, symbolic = found.get(row.address, (0, NO_OPERATIONS))
-        own = known.get(id(symbolic))
+        applied, symbolic = by_address.get(row.address, (0, NO_OPERATIONS))
+        own = substituted.get(id(symbolic))
         if own is None:
-            own = known[id(symbolic)] = OperationCounts(*(substitute(amount, values) for amount in symbolic))
+            own = substituted[id(symbolic)] = OperationCounts(*(substitute(amount, values) for amount in symbolic))
         modules.append(ModuleCost(row.address, row.type, applied, own, parameters[row.address], trainable[row.address]))
-    counted, without = ("half", "none") if causal_half else ("whole", "")
+    convention, no_causal = ("half", "none") if causal_half else ("whole", "")
     return Cost(
         table,
         {name: values.get(name) for name in dimensions(body.inputs)},
         add_scaled((module.own, 1) for module in modules),
         tuple(modules),
         compute_memory(body.module, dtype),
-        counted if work.has_causal else without,
+        convention if work.has_causal else no_causal,
     )
 
 
@@ -136,7 +136,7 @@ NO_OPERATIONS = OperationCounts()
 
 
 def add_scaled(parts: Iterable[tuple[OperationCounts, int]]) -> OperationCounts:
-    """Add figures, each multiplied by a number."""
+    """Add counts, each multiplied by a number."""
     parts = list(parts)
     return OperationCounts(
         *(weighted_sum((figures[i], times) for figures, times in parts) for i in range(len(OperationCounts._fields)))
@@ -144,7 +144,7 @@ def add_scaled(parts: Iterable[tuple[OperationCounts, int]]) -> OperationCounts:
 
 
 class _Work:
-    """The work of modules by address; each body is computed once per context."""
+    """Computation of the work of modules by address; each body is computed once per context."""
 
     def __init__(self, causal_half: bool) -> None:
         self.has_causal = False
@@ -153,38 +153,38 @@ class _Work:
         self.by_address: Callable[[Body, BodyContext], dict[str, tuple[int, OperationCounts]]] = cache(self._by_address)
 
     def _by_address(self, body: Body, context: BodyContext) -> dict[str, tuple[int, OperationCounts]]:
-        """Return the number of applications of each module in a body, and the work of its own operations in them.
+        """Return, for each module in a body, the number of applications and the work of its own operations in them.
 
-        Addresses are relative; the body's own is "".
+        Addresses are relative to the body, whose own address is "".
         """
         traced = self._tracer.trace(body, context)
-        here: list[tuple[OperationCounts, int]] = []
+        own_counts: list[tuple[OperationCounts, int]] = []
         nested: Counter[tuple[str, Body, BodyContext]] = Counter()
         for call in body.calls:
             if call.body is not None:
-                nested[call.address, call.body, traced.inside(call)] += 1
+                nested[call.address, call.body, traced.call_context(call)] += 1
                 continue
             work, part = call_work(call, body), traced.part(call)
             macs = work.macs
-            if part is not None and part.seen.causal:
+            if part is not None and part.visible.causal:
                 self.has_causal = True
                 macs = ratio(macs, 2) if self._causal_half else macs
             if macs or work.elementwise:
                 scores = macs if part is not None and part.name == "score" else 0
                 mixes = macs if part is not None and part.name == "mix" else 0
-                here.append((OperationCounts(macs, scores, mixes, work.elementwise), 1))
-        found: dict[str, tuple[int, OperationCounts]] = {}
-        for (address, inner, around), times in nested.items():
-            for below, (applied, figures) in self.by_address(inner, around).items():
-                if inner.module is None and not below:  # the work of a function belongs to the module that applies it
-                    here.append((figures, times))
+                own_counts.append((OperationCounts(macs, scores, mixes, work.elementwise), 1))
+        result: dict[str, tuple[int, OperationCounts]] = {}
+        for (address, inner, call_context), times in nested.items():
+            for relative_address, (applied, figures) in self.by_address(inner, call_context).items():
+                if inner.module is None and not relative_address:  # functions belong to the module that applies them
+                    own_counts.append((figures, times))
                     continue
-                name = join(address, below)
-                before = found.get(name)
-                if before is not None:
-                    applied, figures = applied * times + before[0], add_scaled([(figures, times), (before[1], 1)])
+                name = join(address, relative_address)
+                earlier = result.get(name)
+                if earlier is not None:
+                    applied, figures = applied * times + earlier[0], add_scaled([(figures, times), (earlier[1], 1)])
                 elif times > 1:
                     applied, figures = applied * times, add_scaled([(figures, times)])
-                found[name] = applied, figures
-        found[""] = 1, OperationCounts(*[multiply_by_iterations(amount, body) for amount in add_scaled(here)])
-        return found
+                result[name] = applied, figures
+        result[""] = 1, OperationCounts(*[multiply_by_iterations(amount, body) for amount in add_scaled(own_counts)])
+        return result

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 
 def contents(decoding: Decoding) -> Document:
     """Return the entry of the document."""
-    found = decoding._asdict()
     return {
-        **found,
+        **decoding._asdict(),
         "cache": [part._asdict() for part in decoding.cache],
         "cache_bytes": decoding.cache_bytes,
         "bytes_per_flop": decoding.bytes_per_flop,
@@ -45,13 +44,13 @@ def summary(decoding: Decoding, dtype: str) -> list[str]:
         else f"{at_most}{rate:.4g} bytes read per FLOP: {read:,} bytes in total",
     ]
     if decoding.weights_are_bound:
-        lines.append("the sequences of a batch may choose different experts; the bound is for as many as possible")
+        lines.append("the sequences of a batch may choose different experts; the bound assumes that they do")
     return lines
 
 
 def cache(decoding: Decoding) -> View:
     """Return the table of the cache: one row for each kind of layer."""
-    shown = [
+    shown_columns = [
         Column("kind", "cache"),
         Column("layers", "layers"),
         Column("positions", "positions"),
@@ -59,10 +58,10 @@ def cache(decoding: Decoding) -> View:
         Column("bytes", "bytes"),
         Column("size", "", style="unit"),
     ]
-    found: list[Row] = [
+    shown_rows: list[Row] = [
         {**part._asdict(), "kind": _KINDS[part.kind], "size": size(part.bytes)} for part in decoding.cache
     ]
-    return View(shown, found)
+    return View(shown_columns, shown_rows)
 
 
 _KINDS = {

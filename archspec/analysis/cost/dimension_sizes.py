@@ -1,4 +1,4 @@
-"""The sizes of dimensions in arguments of functions and commands."""
+"""Sizes of dimensions from arguments and options; separate from `api`, so that `graph` does not import the costs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from archspec.core.diagnostics import ArchError, make_error
 
 
-def given_sizes(dims: Mapping[str, int] | None, batch: int | None, seq: int | None) -> dict[str, int]:
+def merge_sizes(dims: Mapping[str, int] | None, batch: int | None, seq: int | None) -> dict[str, int]:
     """Merge `dims` with `batch` and `seq`. Raises ArchError for two sizes of one dimension."""
     sizes = dict(dims or {})
     for name, size in (("batch", batch), ("seq", seq)):

@@ -12,7 +12,7 @@ BITS = {"float64": 64, "float32": 32, "float16": 16, "bfloat16": 16, "fp8": 8, "
 """Bits per element, by element type."""
 
 FLOATS = ("float64", "float32", "float16", "bfloat16")
-"""The element types that models are trained with."""
+"""The element types in which models are trained."""
 
 ATTENTION = ("flash", "math")
 """Implementations of attention: PyTorch's fused kernel, which does not save scores, and separate operations."""
@@ -22,7 +22,7 @@ _BUFFER_BYTES = {"int": 8, "bool": 1}
 
 
 def byte_count(count: int, dtype: str) -> int:
-    """Return the bytes of so many elements of a type, rounded up to whole bytes."""
+    """Return the bytes of `count` elements of a type, rounded up to full bytes."""
     return -(-count * BITS[dtype] // 8)
 
 
@@ -44,10 +44,10 @@ class TrainingScheme(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """Memory in bytes: `weights` of all parameters at `dtype`, each tensor once; `buffers`; the training `schemes`, of
-    which there are none for types that models are not trained with.
+    """Memory in bytes: `weights` of all parameters at `dtype`, each tensor once; `buffers`; and training `schemes`.
 
-    Only trainable parameters have gradients and optimizer state.
+    There are no schemes for types in which models are not trained. Only trainable parameters have gradients and
+    optimizer state.
     """
 
     dtype: str
@@ -68,10 +68,10 @@ class Activations(NamedTuple):
 
 
 class StoredBytes(NamedTuple):
-    """The bytes of the weights as stored: of quantized ones, of their scales and zero points, and of all others.
+    """The bytes of the weights as stored: quantized weights, their scales and zero points, and all other parameters.
 
-    `converted` are the parameters that are quantized, and `dtype` the type of the others. If the layout of the method
-    is not known, `unknown` says why, and there are no figures.
+    `converted` is the number of quantized parameters, and `dtype` the type of the others. If the layout of the method
+    is not supported, `unknown` is the reason, and there are no figures.
     """
 
     method: str

@@ -17,17 +17,17 @@ from archspec.core.reports.tables import Column, Row, View, columns
 from archspec.core.reports.text import active, beside, flops, size, title
 from archspec.ir.work import Quantity
 
-# A model's costs as a tree of addresses; equal numbered components are shown once, attention's products separately.
+# The tree of addresses: equal numbered components are shown once, the products of attention separately.
 
 SCORES, MIX = "(scores)", "(mix)"
-"""The last segment of the rows of attention's products, which cannot occur in an address."""
+"""The last segments of the rows of attention's products, which cannot occur in an address."""
 
 
 class CostRow(NamedTuple):
     """One row of the tree: `level`, `label`, `address` and `times` are as in `addresses.tree.TreeRow`.
 
-    `work` is the work of the component, in all repetitions; so are `parameters` and `trainable`, each tensor counted
-    once. The component is applied `applied` times in each repetition, its parent `around` times.
+    `work`, `parameters` and `trainable` are totals over all repetitions, with each tensor counted once. The component
+    is applied `applied` times in each repetition, its parent `parent_applied` times.
     """
 
     level: int
@@ -36,34 +36,34 @@ class CostRow(NamedTuple):
     type: str
     times: int
     applied: int
-    around: int
+    parent_applied: int
     work: OperationCounts
     parameters: int
     trainable: int
 
 
-class _Sum(NamedTuple):
+class _NodeSum(NamedTuple):
     work: OperationCounts
     parameters: int
     trainable: int
 
 
 def tree(cost: Cost, depth: int | None = None, *, fold: bool = True) -> list[CostRow]:
-    """Return the rows of the tree: the whole model, then its components.
+    """Return the rows of the tree: the model, then its components.
 
     `depth` limits the nesting; without `fold`, each component has a separate row.
     """
-    grown = _grow(cost)
-    grown.compute_sums(_add, fold)
-    found: list[CostRow] = []
+    addresses = _build_tree(cost)
+    addresses.compute_sums(_compute_sum, fold)
+    result: list[CostRow] = []
     applied = [1]
-    for row in grown.rows(depth):
+    for row in addresses.rows(depth):
         node, number = row.node, row.times * row.copies
         del applied[row.level + 1 :]
-        around = applied[-1]
-        applied.append(node.own[0].applied if node.own else around)
+        parent_applied = applied[-1]
+        applied.append(node.own[0].applied if node.own else parent_applied)
         work = add_scaled([(node.each.work, number)]) if number > 1 else node.each.work
-        found.append(
+        result.append(
             CostRow(
                 row.level,
                 row.label,
@@ -71,20 +71,20 @@ def tree(cost: Cost, depth: int | None = None, *, fold: bool = True) -> list[Cos
                 node.type,
                 row.times,
                 applied[-1],
-                around,
+                parent_applied,
                 work,
                 node.each.parameters * number,
                 node.each.trainable * number,
             )
         )
-    return found
+    return result
 
 
-def _grow(cost: Cost) -> AddressTree[ModuleCost, _Sum]:
-    """Build the tree of all modules; attention's products follow the modules that contain them."""
-    grown: AddressTree[ModuleCost, _Sum] = AddressTree(_Sum(NO_OPERATIONS, 0, 0))
+def _build_tree(cost: Cost) -> AddressTree[ModuleCost, _NodeSum]:
+    """Build the tree of all modules; the products of attention follow the modules that contain them."""
+    addresses: AddressTree[ModuleCost, _NodeSum] = AddressTree(_NodeSum(NO_OPERATIONS, 0, 0))
     for module in cost.modules:
-        _put(grown, module._replace(own=_without_attention(module.own)))
+        _add_module(addresses, module._replace(own=_without_attention(module.own)))
     for module in cost.modules:
         scores, mixes = module.own.score_macs, module.own.mix_macs
         for segment, work in (
@@ -93,27 +93,27 @@ def _grow(cost: Cost) -> AddressTree[ModuleCost, _Sum]:
         ):
             if work.macs:
                 address = join(module.address, segment)
-                _put(grown, ModuleCost(address, "matmul", module.applied, work, parameters=0, trainable=0))
-    return grown
+                _add_module(addresses, ModuleCost(address, "matmul", module.applied, work, parameters=0, trainable=0))
+    return addresses
 
 
-def _without_attention(own: OperationCounts) -> OperationCounts:
-    if not (own.score_macs or own.mix_macs):
-        return own
-    macs = weighted_sum([(own.macs, 1), (own.score_macs, -1), (own.mix_macs, -1)])
-    return OperationCounts(macs, elementwise=own.elementwise)
+def _without_attention(counts: OperationCounts) -> OperationCounts:
+    if not (counts.score_macs or counts.mix_macs):
+        return counts
+    macs = weighted_sum([(counts.macs, 1), (counts.score_macs, -1), (counts.mix_macs, -1)])
+    return OperationCounts(macs, elementwise=counts.elementwise)
 
 
-def _put(grown: AddressTree[ModuleCost, _Sum], module: ModuleCost) -> None:
-    node = grown.at(module.address)
+def _add_module(addresses: AddressTree[ModuleCost, _NodeSum], module: ModuleCost) -> None:
+    node = addresses.at(module.address)
     node.own.append(module)
     node.type = module.type
 
 
-def _add(node: Node[ModuleCost, _Sum]) -> Hashable:
+def _compute_sum(node: Node[ModuleCost, _NodeSum]) -> Hashable:
     parts = [(child.each, child.times) for child in node.children.values()]
-    parts += [(_Sum(module.own, module.parameters, module.trainable), 1) for module in node.own]
-    node.each = _Sum(
+    parts += [(_NodeSum(module.own, module.parameters, module.trainable), 1) for module in node.own]
+    node.each = _NodeSum(
         add_scaled([(part.work, times) for part, times in parts]),
         sum(part.parameters * times for part, times in parts),
         sum(part.trainable * times for part, times in parts),
@@ -122,8 +122,8 @@ def _add(node: Node[ModuleCost, _Sum]) -> Hashable:
 
 
 def contents(cost: Cost) -> Document:
-    """Return the document of the JSON and YAML output; values in symbolic dimensions are formulas, as text."""
-    table, memory, kept = cost.table, cost.memory, cost.activations
+    """Return the document of the JSON and YAML output; values in symbolic dimensions are formulas as text."""
+    table, memory, activations = cost.table, cost.memory, cost.activations
     return {
         "format": 1,
         "model": cost.model,
@@ -134,12 +134,12 @@ def contents(cost: Cost) -> Document:
         "flops_per_mac": 2,
         "causal": cost.causal or None,
         "active": table.active and table.active.to_dict(),
-        "work": _amounts(cost.work, ("macs", "flops", "score_flops", "mix_flops", "elementwise")),
+        "work": _format_amounts(cost.work, ("macs", "flops", "score_flops", "mix_flops", "elementwise")),
         "memory": {
             "weights": memory.weights,
             "buffers": memory.buffers,
-            "stored": _stored(cost.stored),
-            "activations": kept and kept._asdict() | {"bytes": _plain(kept.bytes)},
+            "stored": _stored_entry(cost.stored),
+            "activations": activations and activations._asdict() | {"bytes": _format_amount(activations.bytes)},
             "training": [scheme._asdict() | {"total": scheme.total} for scheme in memory.schemes],
         },
         "decoding": cost.decoding and decoding_report.contents(cost.decoding),
@@ -147,36 +147,36 @@ def contents(cost: Cost) -> Document:
     }
 
 
-def _stored(stored: StoredBytes | None) -> Document | None:
+def _stored_entry(stored: StoredBytes | None) -> Document | None:
     return None if stored is None else {**stored._asdict(), "total": stored.total or None}
 
 
 def rows(cost: Cost) -> View:
-    """Return the rows of the csv output: one for each module, or for each part of the cache of a decoding step."""
+    """Return the rows of the csv output: one per module, or one per part of the cache of a decoding step."""
     return _module_rows(cost) if cost.decoding is None else decoding_report.rows(cost.decoding)
 
 
 def _module_rows(cost: Cost) -> View:
     dtype = cost.memory.dtype
-    found: list[Row] = [
+    module_rows: list[Row] = [
         {
             "address": line.address,
             "type": line.type,
             "applied": line.applied,
-            **_amounts(line.work, ("macs", "flops", "elementwise")),
+            **_format_amounts(line.work, ("macs", "flops", "elementwise")),
             "weights": byte_count(line.parameters, dtype),
             "gradients": byte_count(line.trainable, dtype) if cost.memory.schemes else None,
         }
         for line in tree(cost, cost.depth, fold=False)
     ]
-    return View(columns(*found[0]), found)
+    return View(columns(*module_rows[0]), module_rows)
 
 
-def _amounts(work: OperationCounts, names: Iterable[str], digits: str = "") -> dict[str, int | str]:
-    return {name: _plain(getattr(work, name), digits) for name in names}
+def _format_amounts(work: OperationCounts, names: Iterable[str], digits: str = "") -> dict[str, int | str]:
+    return {name: _format_amount(getattr(work, name), digits) for name in names}
 
 
-def _plain(amount: Quantity, digits: str = "") -> int | str:
+def _format_amount(amount: Quantity, digits: str = "") -> int | str:
     return amount if isinstance(amount, int) else f"{amount:{digits}}"
 
 
@@ -184,41 +184,41 @@ def _plain(amount: Quantity, digits: str = "") -> int | str:
 
 
 def page(cost: Cost, format: str = "table") -> Page:
-    """Return the report. At depth 0, it consists of the totals."""
+    """Return the report. At depth 0, it contains only the totals."""
     if cost.decoding is not None:
         heading = f"{title(cost.model, cost.table.overrides)}, a decoding step"
         totals = decoding_report.summary(cost.decoding, cost.memory.dtype)
         return Page(heading, [decoding_report.cache(cost.decoding), totals])
-    blocks: list[Block] = [_summary(cost), _memory(cost)]
+    blocks: list[Block] = [_summary(cost), _memory_view(cost)]
     if cost.depth != 0:
-        blocks.insert(0, _tree(cost, tree(cost, cost.depth), whole_addresses=format == "markdown"))
-    return Page(f"{title(cost.model, cost.table.overrides)}, {_sizes(cost)}", blocks)
+        blocks.insert(0, _tree_view(cost, tree(cost, cost.depth), full_addresses=format == "markdown"))
+    return Page(f"{title(cost.model, cost.table.overrides)}, {_describe_sizes(cost)}", blocks)
 
 
-def _sizes(cost: Cost) -> str:
+def _describe_sizes(cost: Cost) -> str:
     set_ = [f"{name} = {size}" for name, size in cost.dims.items() if size is not None]
-    left = [name for name, size in cost.dims.items() if size is None]
-    words = [f"at {', '.join(set_)}"] * bool(set_) + [f"{', '.join(left)} symbolic"] * bool(left)
+    symbolic = [name for name, size in cost.dims.items() if size is None]
+    words = [f"at {', '.join(set_)}"] * bool(set_) + [f"{', '.join(symbolic)} symbolic"] * bool(symbolic)
     return "; ".join(words) or "all sizes fixed"
 
 
-def _tree(cost: Cost, lines: list[CostRow], *, whole_addresses: bool) -> View:
+def _tree_view(cost: Cost, lines: list[CostRow], *, full_addresses: bool) -> View:
     """Return the human-readable tree."""
     macs = cost.work.macs
 
     def row(line: CostRow) -> Row:
         work = line.work
         return {
-            "address": line.address if whole_addresses else "  " * line.level + line.label,
+            "address": line.address if full_addresses else "  " * line.level + line.label,
             "times": f"{line.times} x" if line.times > 1 else "",
             "type": line.type,
-            **_amounts(work, ("macs", "flops", "elementwise"), ","),
+            **_format_amounts(work, ("macs", "flops", "elementwise"), ","),
             "share": work.macs / macs if isinstance(work.macs, int) and isinstance(macs, int) and macs else None,
             "weights": byte_count(line.parameters, cost.memory.dtype),
-            "notes": "" if line.applied == line.around else f"applied {line.applied} x",
+            "notes": "" if line.applied == line.parent_applied else f"applied {line.applied} x",
         }
 
-    shown = [
+    shown_columns = [
         Column("address", "address", "(the model)", fit="shorten"),
         Column("times", ""),
         Column("type", "type", fit="shorten", drop=3),
@@ -229,9 +229,9 @@ def _tree(cost: Cost, lines: list[CostRow], *, whole_addresses: bool) -> View:
         Column("weights", "weight bytes", drop=2),
         Column("notes", "", style="note"),
     ]
-    if not isinstance(macs, int):  # formulas are long, and MACs are half the FLOPs
-        shown = [column for column in shown if column.key not in ("macs", "share")]
-    return View(tuple(shown), [row(line) for line in lines])
+    if not isinstance(macs, int):  # formulas are long, and MACs follow from FLOPs
+        shown_columns = [column for column in shown_columns if column.key not in ("macs", "share")]
+    return View(tuple(shown_columns), [row(line) for line in lines])
 
 
 def _summary(cost: Cost) -> list[str]:
@@ -253,10 +253,10 @@ def _summary(cost: Cost) -> list[str]:
         lines.append(_stored_line(cost.stored))
     if cost.table.active is not None:
         lines.append(active(*cost.table.active[:3]))
-    kept = cost.activations
-    if kept is not None and not isinstance(kept.bytes, int):
-        where = ", ".join(f"{name} >= {size}" for name, size in kept.least.items())
-        lines.append(f"{kept.bytes:,} bytes of {_kept(kept)}, where {where}")
+    activations = cost.activations
+    if activations is not None and not isinstance(activations.bytes, int):
+        where = ", ".join(f"{name} >= {size}" for name, size in activations.least.items())
+        lines.append(f"{activations.bytes:,} bytes of {_describe_activations(activations)}, where {where}")
     return lines
 
 
@@ -277,24 +277,24 @@ _CAUSAL = {
 }
 
 
-def _kept(activations: Activations) -> str:
+def _describe_activations(activations: Activations) -> str:
     return f"activations saved for training, {activations.attention} attention"
 
 
-def _memory(cost: Cost) -> View:
+def _memory_view(cost: Cost) -> View:
     """Return the table of memory: weights, gradients and optimizer state."""
     memory = cost.memory
     blank = {"weights": None, "gradients": None, "optimizer": None, "holds": ""}
-    found = [blank | {"to": f"weights, {memory.dtype}", "weights": memory.weights, "total": memory.weights}]
+    memory_rows = [blank | {"to": f"weights, {memory.dtype}", "weights": memory.weights, "total": memory.weights}]
     if memory.buffers:
-        found.append(blank | {"to": "buffers", "total": memory.buffers})
+        memory_rows.append(blank | {"to": "buffers", "total": memory.buffers})
     if cost.stored is not None and not cost.stored.unknown:
-        found.append(blank | {"to": f"weights as stored, {cost.stored.method}", "total": cost.stored.total})
+        memory_rows.append(blank | {"to": f"weights as stored, {cost.stored.method}", "total": cost.stored.total})
     for scheme in memory.schemes:
-        found.append(scheme._asdict() | {"to": f"training, {scheme.name}", "total": scheme.total})
+        memory_rows.append(scheme._asdict() | {"to": f"training, {scheme.name}", "total": scheme.total})
     if cost.activations is not None and isinstance(cost.activations.bytes, int):
-        found.append(blank | {"to": _kept(cost.activations), "total": cost.activations.bytes})
-    shown = [
+        memory_rows.append(blank | {"to": _describe_activations(cost.activations), "total": cost.activations.bytes})
+    shown_columns = [
         Column("to", "bytes", fit="wrap"),
         Column("weights", "weights", drop=2),
         Column("gradients", "gradients", drop=3),
@@ -303,4 +303,4 @@ def _memory(cost: Cost) -> View:
         Column("size", "", style="unit"),
         Column("holds", "optimizer state", fit="wrap", drop=1),
     ]
-    return View(shown, [row | {"size": size(row["total"])} for row in found])
+    return View(shown_columns, [row | {"size": size(row["total"])} for row in memory_rows])

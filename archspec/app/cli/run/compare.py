@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from archspec.analysis.compare.api import compare_models
-from archspec.analysis.cost.dimension_sizes import given_sizes, parse_sizes
+from archspec.analysis.cost.dimension_sizes import merge_sizes, parse_sizes
 from archspec.app.cli import write_diagnostics
 from archspec.app.cli.files import save_pictures, wants_picture
 from archspec.app.cli.output import print_result
@@ -17,7 +17,7 @@ def run(options: Namespace) -> int:
     specs = [options.a, *options.others]
     is_drawn = wants_picture(options)
     models = list(zip(specs, overrides_for(len(specs), options.settings), strict=True))
-    sizes = given_sizes(parse_sizes(options.dims), options.batch, options.seq)
+    sizes = merge_sizes(parse_sizes(options.dims), options.batch, options.seq)
     if is_drawn:
         from archspec.analysis.compare.pictures import compile_models, picture  # imported late: it needs the compiler
 

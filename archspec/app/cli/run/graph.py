@@ -6,7 +6,7 @@ import os
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 
-from archspec.analysis.cost.dimension_sizes import given_sizes, parse_sizes
+from archspec.analysis.cost.dimension_sizes import merge_sizes, parse_sizes
 from archspec.app.cli.files import write_text
 from archspec.core.algebra import symbols
 from archspec.core.diagnostics import Diagnostic, make_error, suggest
@@ -92,7 +92,7 @@ def _check_sizes(options: Namespace, model: Model) -> Mapping[str, int]:
         return {}
     from archspec.analysis.cost.api import valid_sizes  # imported late: it is slow, and few pictures need it
 
-    sizes = valid_sizes(model, given_sizes(parse_sizes(options.dims), options.batch, options.seq))
+    sizes = valid_sizes(model, merge_sizes(parse_sizes(options.dims), options.batch, options.seq))
     dimensions = dict.fromkeys(name for type in model.inputs.values() for size in type.shape for name in symbols(size))
     missing = sorted(dimensions.keys() - sizes.keys())
     if missing:
