@@ -116,24 +116,24 @@ NET = "block Net(n = 4)(x [n]) -> [n] {\n  w: param [n]\n  return x * .w\n}\n"
 
 def test_models_without_a_task_take_no_hyperparameters() -> None:
     model = load(NET)
-    assert base._table(model, None, {}).params.total == 4
-    assert base._table(model, "SEQ_CLS", {}).params.total == 4
+    assert base._select_table(model, None, {}).params.total == 4
+    assert base._select_table(model, "SEQ_CLS", {}).params.total == 4
     with pytest.raises(ArchError, match="unknown hyperparameter `labels` of it"):
-        base._table(model, None, {"labels": 3})
+        base._select_table(model, None, {"labels": 3})
 
 
 def test_heads_take_numbers_that_they_have() -> None:
     model = archspec.load("bert-base-uncased", layers=1)
-    found = base._table(model, "SEQ_CLS", {"labels": 3})
+    found = base._select_table(model, "SEQ_CLS", {"labels": 3})
     assert found.params.total == model.params.total + 3 * 769
     assert found.model.startswith("bert-base-uncased (Bert")
     for given in ({"labels": 3, "odd": 4}, {"labels": [3]}):
         with pytest.raises(ArchError, match=r"unknown hyperparameter `(odd|labels)` of Bert"):
-            base._table(model, "SEQ_CLS", given)  # type: ignore[arg-type]
+            base._select_table(model, "SEQ_CLS", given)  # type: ignore[arg-type]
     with pytest.raises(ArchError):
-        base._table(model, "SEQ_CLS", {})
+        base._select_table(model, "SEQ_CLS", {})
     with pytest.raises(ArchError, match="does not compile with the hyperparameters of bert-base-uncased"):
-        base._table(model, "SEQ_CLS", {"labels": 0})
+        base._select_table(model, "SEQ_CLS", {"labels": 0})
 
 
 @pytest.mark.parametrize(
@@ -144,12 +144,12 @@ def test_configurations_take_the_head_of_a_task(task: str, given: dict[str, Any]
     config = {"model_type": "bert", "architectures": ["BertModel"], "num_hidden_layers": 1}
     spec = configuration_location(json.dumps({**config, **given}))
     plain = archspec.load({**config})
-    found = base._table_of_configuration(spec, task, {})
+    found = base._compile_configuration(spec, task, {})
     assert found.params.total != plain.params.total
     if added is not None:
         assert found.params.total == plain.params.total + added
     assert found.model.endswith("SequenceClassification)" if task == "SEQ_CLS" else "TokenClassification)")
     with pytest.raises(ArchError):
-        base._table_of_configuration(configuration_location(json.dumps(config)), task, {})
-    named = base._table_of_configuration(configuration_location(json.dumps(config)), task, {"labels": 5})
+        base._compile_configuration(Spec(None, None, json.dumps(config)), task, {})
+    named = base._compile_configuration(Spec(None, None, json.dumps(config)), task, {"labels": 5})
     assert named.params.total > found.params.total

@@ -1,1 +1,1 @@
-"""Adapters of models (LoRA), as peft counts them."""
+"""Parameter counts of adapters (LoRA), by the rules of peft."""

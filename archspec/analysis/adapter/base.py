@@ -1,4 +1,4 @@
-"""The base model of an adapter: the one that it or the user names, with the head of its task."""
+"""The base model of an adapter, named by the adapter or the user, with the head of its task."""
 
 from __future__ import annotations
 
@@ -20,121 +20,124 @@ from archspec.pipeline.family import compile_with, redeclared
 from archspec.pipeline.locate import Location, configuration_location, locate
 from archspec.pipeline.model import Model, ModelLike, build_model_table, get_compilation
 
-_ALSO = {"CAUSAL_LM": ("LMHeadModel",), "SEQ_2_SEQ_LM": ("MTModel",)}
-"""Other ends of the names of classes for a type of task."""
+_ALTERNATIVE_ENDS = {"CAUSAL_LM": ("LMHeadModel",), "SEQ_2_SEQ_LM": ("MTModel",)}
+"""Alternative ends of class names by type of task."""
 
 _LABELS = "labels"
 
 
-def base_table(lora: Lora, given: ModelLike | None, overrides: Mapping[str, PlainValue], adapter: Location) -> Table:
-    """Return the table of the base model of an adapter. Raises ArchError if it is unknown.
+def load_base_table(lora: Lora, model: ModelLike | None, overrides: Mapping[str, PlainValue], adapter: Spec) -> Table:
+    """Load the table of the base model of an adapter. Raises ArchError if the model is unknown.
 
-    `given` replaces the model that the adapter names, which is read with the `type` and `ignore` of the adapter.
-    Overrides that the model does not have are those of its head.
+    `model` replaces the model that the adapter names, which is read with the `type` and `ignore` of the adapter.
+    Overrides of hyperparameters that the model does not have apply to its head.
     """
-    if isinstance(given, Model):
-        return _table(given, lora.task, overrides)
-    if given is not None:
-        return _table_of_spec(locate(given), lora.task, overrides)
+    if isinstance(model, Model):
+        return _select_table(model, lora.task, overrides)
+    if model is not None:
+        return _compile_base(read_spec(model), lora.task, overrides)
     if not lora.base:
-        raise make_error("missing-argument", "the adapter names no base model", help=_BASE)
+        raise make_error("missing-argument", "the adapter names no base model", help=_BASE_HELP)
+    if is_stream(lora.base):
+        raise make_error("usage", f"the base model of an adapter cannot be a stream: `{lora.base}`", help=_BASE_HELP)
     try:
-        base = locate(lora.base)._replace(type=adapter.type, ignore=adapter.ignore)
-        if base.kind == "stream":
-            raise make_error("usage", f"the base model of an adapter cannot be a stream: `{lora.base}`", help=_BASE)
-        return _table_of_spec(base, lora.task, overrides)
+        named = read_spec(lora.base)._replace(type=adapter.type, ignore=adapter.ignore)
+        return _compile_base(named, lora.task, overrides)
     except ArchError as error:
         first = error.diagnostics[0]
         note = Note(f"the adapter names `{lora.base:.200}` as its base model")
-        help = f"{_BASE}; {first.help}" if first.help and _BASE not in first.help else first.help or _BASE
+        help = (
+            f"{_BASE_HELP}; {first.help}" if first.help and _BASE_HELP not in first.help else first.help or _BASE_HELP
+        )
         raise ArchError([first._replace(notes=(note, *first.notes), help=help), *error.diagnostics[1:]]) from None
 
 
-_BASE = "name the base model with --base SPEC"
+_BASE_HELP = "name the base model with --base SPEC"
 
 
-def _table_of_spec(location: Location, task: str | None, overrides: Mapping[str, PlainValue]) -> Table:
-    if task is not None and location.kind == "configuration":
-        return _table_of_configuration(location, task, dict(overrides))
-    model, _ = compile_location(location, {})
-    own = {name: value for name, value in overrides.items() if name in model.hyperparameters}
-    if own:
-        model, _ = compile_location(location, own)
-    return _table(model, task, {name: value for name, value in overrides.items() if name not in own})
+def _compile_base(spec: Spec, task: str | None, overrides: Mapping[str, PlainValue]) -> Table:
+    located = locate(spec)
+    if task is not None and (located.text is not None or (located.path or "").endswith(".json")):
+        return _compile_configuration(located, task, dict(overrides))
+    model, _ = compile_spec(spec, {})
+    model_overrides = {name: value for name, value in overrides.items() if name in model.hyperparameters}
+    if model_overrides:
+        model, _ = compile_spec(spec, model_overrides)
+    return _select_table(model, task, {name: value for name, value in overrides.items() if name not in model_overrides})
 
 
 # Configurations -------------------------------------------------------------------------------------------------------
 
 
 class _Configuration(TypedDict, total=False):
-    """What is read of a configuration that compiles."""
+    """The relevant fields of a configuration that compiles."""
 
     model_type: str | None
     architectures: list[str] | None
 
 
-def _table_of_configuration(location: Location, task: str, overrides: dict[str, PlainValue]) -> Table:
+def _compile_configuration(spec: Spec, task: str, overrides: dict[str, PlainValue]) -> Table:
     """Compile a configuration with the architecture for a task."""
-    model, _ = compile_location(location, {})
-    data: _Configuration = json.loads(location.text if location.text is not None else _text(location.path))
-    wanted = _architecture(_family(data, location.type), data.get("architectures"), task)
+    model, _ = compile_spec(spec, {})
+    data: _Configuration = json.loads(spec.text if spec.text is not None else _read_text(spec.path or ""))
+    wanted = _find_architecture(_find_family(data, spec.type), data.get("architectures"), task)
     if wanted is not None:
         if _needs_labels(task) and not data.keys() & {"id2label", "num_labels"} and _LABELS not in overrides:
-            raise _unknown_labels(task, model.name)
-        text = json.dumps({**data, "architectures": [wanted]})
-        changed = configuration_location(text, location.type, location.ignore)
+            raise _unknown_labels_error(task, model.name)
+        changed = Spec(None, None, json.dumps({**data, "architectures": [wanted]}), type=spec.type, ignore=spec.ignore)
         name = f"{model.name} ({wanted})"
         return get_compilation(compile_location(changed, overrides)[0]).table._replace(model=name)
     return get_compilation(compile_location(location, overrides)[0] if overrides else model).table
 
 
-def _family(data: _Configuration, type: str | None) -> Family:
-    """Return the family of a configuration that compiles: of its type, or the only one with its architecture."""
+def _find_family(data: _Configuration, type: str | None) -> Family:
+    """Return the family of a configuration that compiles: of its type, or the only family with its architecture."""
     stated = data.get("model_type") or type
     listed = data.get("architectures") or [""]
     types = [stated] if stated is not None else known_types(specs_root())
-    families = [read_family(specs_root(), each, {}) for each in types]
+    families = [read_family(specs_root(), type_name, {}) for type_name in types]
     return next(f for f in families if stated is not None or listed[0] in f.architectures)
 
 
-def _text(path: str) -> str:
+def _read_text(path: str) -> str:
     with open(path, encoding="utf-8-sig") as file:
         return file.read()
 
 
-def _architecture(family: Family, stated: list[str] | None, task: str) -> str | None:
-    """Return the architecture of a family for a task; None if the stated one is for it."""
+def _find_architecture(family: Family, stated: list[str] | None, task: str) -> str | None:
+    """Return the architecture of a family for a task; None if the stated architecture is for that task."""
     current = stated[0] if stated else next(iter(family.architectures))
-    found = [name for name in family.architectures if _is_for(name, task)]
-    if not found:
-        raise _no_architecture(family.type, task)
-    return None if current in found else found[0]
+    names = [name for name in family.architectures if _suits_task(name, task)]
+    if not names:
+        raise _no_architecture_error(family.type, task)
+    return None if current in names else names[0]
 
 
-def _is_for(architecture: str, task: str) -> bool:
+def _suits_task(architecture: str, task: str) -> bool:
     if task == "FEATURE_EXTRACTION" and architecture.endswith(("HeadModel", "HeadsModel", "MTModel", "EncoderModel")):
         return False
-    return architecture.endswith((TASKS[task], *_ALSO.get(task, ())))
+    return architecture.endswith((TASKS[task], *_ALTERNATIVE_ENDS.get(task, ())))
 
 
 # Specs ----------------------------------------------------------------------------------------------------------------
 
 
-def _table(model: Model, task: str | None, overrides: Mapping[str, PlainValue]) -> Table:
-    """Return the table of a model, or of its relative with the head for a task."""
-    wanted = _definition(model, task) if task is not None else None
+def _select_table(model: Model, task: str | None, overrides: Mapping[str, PlainValue]) -> Table:
+    """Return the table of a model, or of the definition in its file with the head for a task."""
+    wanted = _find_definition(model, task) if task is not None else None
     if wanted is not None:
-        return _with_head(model, wanted, task or "", overrides)
+        return _compile_with_head(model, wanted, task or "", overrides)
     if overrides:
         name = next(iter(overrides))
         raise make_error("bad-override", f"unknown hyperparameter `{name}` of {model.name}")
     return get_compilation(model).table
 
 
-def _definition(model: Model, task: str) -> Definition | None:
-    """Return the definition with the head of a task in the file of a bundled model; None if that is the model's.
+def _find_definition(model: Model, task: str) -> Definition | None:
+    """Return the definition with the head of a task in the file of a bundled model.
 
-    None also for a model of a file that is not bundled. Raises ArchError if the bundled file has no such definition.
+    Return None if the model already has that definition, or if its file is not bundled. Raises ArchError if the bundled
+    file has no such definition.
     """
     unit, current = get_compilation(model).unit, get_compilation(model).node.callee.text
     folder, _, file = unit.source.label.removesuffix(".arch").rpartition("/")
@@ -142,35 +145,35 @@ def _definition(model: Model, task: str) -> Definition | None:
         return None
     families = [read_family(specs_root(), type, {}) for type in known_types(specs_root())]
     families = [f for f in families if any(a.file == file for a in f.architectures.values())]
-    found = [
+    definitions = [
         architecture.definition
         for family in families
         for name, architecture in family.architectures.items()
-        if _is_for(name, task) and (architecture.file == file or architecture.definition == current)
+        if _suits_task(name, task) and (architecture.file == file or architecture.definition == current)
     ]
-    if current in found or not families:
+    if current in definitions or not families:
         return None
-    binding = unit.names.get(found[0]) if len(set(found)) == 1 else None
+    binding = unit.names.get(definitions[0]) if len(set(definitions)) == 1 else None
     if binding is None or not isinstance(binding.target, Definition):
-        raise _no_architecture(model.name, task)
+        raise _no_architecture_error(model.name, task)
     return binding.target
 
 
-def _with_head(model: Model, head: Definition, task: str, given: Mapping[str, PlainValue]) -> Table:
-    """Compile the definition with a head for the hyperparameters of a model."""
-    if _LABELS in head.hyperparameters and _LABELS not in given and _needs_labels(task):
-        raise _unknown_labels(task, model.name)
-    for each, value in given.items():
-        if each not in head.hyperparameters or not isinstance(value, bool | int | float | None):
-            message = f"unknown hyperparameter `{each}` of {head.name}, or not a number: `{value!r:.40}`"
+def _compile_with_head(model: Model, head: Definition, task: str, overrides: Mapping[str, PlainValue]) -> Table:
+    """Compile the definition with a head, with the hyperparameters of a model."""
+    if _LABELS in head.hyperparameters and _LABELS not in overrides and _needs_labels(task):
+        raise _unknown_labels_error(task, model.name)
+    for name, value in overrides.items():
+        if name not in head.hyperparameters or not isinstance(value, bool | int | float | None):
+            message = f"unknown hyperparameter `{name}` of {head.name}, or not a number: `{value!r:.40}`"
             raise make_error("bad-override", message)
     anew = redeclared(head)
     values = {name: value for name, value in get_compilation(model).values.items() if name not in anew}
     with gc_paused():
-        compiled = compile_with(Program(), head.unit, head, values | cast("dict[str, Value]", dict(given)))
+        compiled = compile_with(Program(), head.unit, head, values | cast("dict[str, Value]", dict(overrides)))
     if compiled is None:
         message = f"`{head.name}`, for the task type {task}, does not compile with the hyperparameters of {model.name}"
-        raise make_error("unsupported", message, help=f"{_BASE}, with its head")
+        raise make_error("unsupported", message, help=f"{_BASE_HELP}, with its head")
     return build_model_table(compiled._replace(name=f"{model.name} ({head.name})"), ())
 
 
@@ -178,11 +181,11 @@ def _needs_labels(task: str) -> bool:
     return task in ("SEQ_CLS", "TOKEN_CLS")
 
 
-def _unknown_labels(task: str, model: str) -> ArchError:
+def _unknown_labels_error(task: str, model: str) -> ArchError:
     message = f"unknown number of labels: the adapter is for {task}, and {model} has no head"
-    return make_error("missing-argument", message, help=f"use `--set labels=N`, or {_BASE}, with its head")
+    return make_error("missing-argument", message, help=f"use `--set labels=N`, or {_BASE_HELP}, with its head")
 
 
-def _no_architecture(name: str, task: str) -> ArchError:
+def _no_architecture_error(name: str, task: str) -> ArchError:
     message = f"no architecture of {name} ends with `{TASKS[task]}`, as the task type {task} needs"
-    return make_error("unsupported", message, help=f"{_BASE}, with its head")
+    return make_error("unsupported", message, help=f"{_BASE_HELP}, with its head")

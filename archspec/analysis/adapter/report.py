@@ -1,4 +1,4 @@
-"""The report of `archspec count` for an adapter: a table of what it trains, and the totals below it."""
+"""The report of `archspec count` for an adapter: a table of the trained modules, and the totals below it."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def rows(adapter: Adapter) -> View:
 
 def page(adapter: Adapter, format: str = "table") -> Page:
     """Return the report."""
-    return Page(f"{adapter.name}, an adapter of {adapter.base}", [_targets(adapter), _summary(adapter)])
+    return Page(f"{adapter.name}, an adapter of {adapter.base}", [_target_view(adapter), _summary(adapter)])
 
 
-def _targets(adapter: Adapter) -> View:
+def _target_view(adapter: Adapter) -> View:
     trainable = adapter.params.trainable
-    found: list[Row] = [
+    shown_rows: list[Row] = [
         {
             "target": row.target,
             "type": row.type,
@@ -51,7 +51,7 @@ def _targets(adapter: Adapter) -> View:
         }
         for row in adapter.targets
     ]
-    shown = (
+    shown_columns = (
         Column("target", "module", fit="shorten"),
         Column("modules", ""),
         Column("type", "type", fit="shorten", drop=4),
@@ -62,7 +62,7 @@ def _targets(adapter: Adapter) -> View:
         Column("params", "trainable"),
         Column("share", "share", drop=1, style="dim"),
     )
-    return View(shown, found)
+    return View(shown_columns, shown_rows)
 
 
 _WHAT = {"lora": "LoRA", "bias": "biases", "copy": "a copy"}

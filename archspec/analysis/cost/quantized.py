@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, TypeGuard, cast
 
-from archspec.analysis.adapter.config import compiled
-from archspec.analysis.adapter.targets import BaseModule, all_linear, modules_of
+from archspec.analysis.adapter.config import compile_pattern
+from archspec.analysis.adapter.targets import BaseModule, all_linear, list_modules
 from archspec.analysis.cost.memory import BITS, StoredBytes, byte_count
 from archspec.core.addresses import is_index, segments
 from archspec.core.diagnostics import ArchError, make_error
@@ -59,7 +59,7 @@ def _compute_stored(table: Table, quantization: Quantization) -> StoredBytes:
 def _list_modules(table: Table) -> list[BaseModule]:
     """Return the modules of a model. Raises ArchError for transposed linear layers, whose layout is not supported."""
     names = {address: address for address in (*(m.address for m in table.modules), *(t.name for t in table.tensors))}
-    modules = modules_of(table, names, read_layers(specs_root(), "LORA").kinds)
+    modules = list_modules(table, names, read_layers(specs_root(), "LORA").kinds)
     if any(module.kind == "transposed" for module in modules):
         raise make_error("unsupported", "the layout of quantized transposed linear layers is not supported")
     return modules
@@ -68,7 +68,7 @@ def _list_modules(table: Table) -> list[BaseModule]:
 def _stack_layers(table: Table) -> list[BaseModule]:
     """Return the linear layers in the numbered layers of a model, which GPTQ and AWQ convert."""
     linear = [module for module in _list_modules(table) if module.kind == "dense"]
-    return [m for m in linear if any(map(is_index, segments(m.name))) and m.own[0].role != "head"]
+    return [m for m in linear if any(map(is_index, segments(m.name))) and m.tensors[0].role != "head"]
 
 
 def _all_linear_layers(table: Table, listed: object) -> list[BaseModule]:
@@ -85,7 +85,7 @@ def _all_linear_layers(table: Table, listed: object) -> list[BaseModule]:
 
 def _convertible_modules(modules: Sequence[BaseModule], listed: Sequence[str]) -> list[BaseModule]:
     """Return the modules that `transformers` converts (`should_convert_module`)."""
-    patterns = [compiled(rf"(?:{name})(?:(?<=\.)|(?=\.|$))") for name in listed]
+    patterns = [compile_pattern(rf"(?:{name})(?:(?<=\.)|(?=\.|$))") for name in listed]
     is_listed = [any(p.match(m.name) for p in patterns) or m.name.endswith(tuple(listed)) for m in modules]
     return [module for module, is_excluded in zip(modules, is_listed, strict=True) if not is_excluded]
 

@@ -28,11 +28,11 @@ def verify(
 ) -> Verification:
     """Compare the tensors of a checkpoint with those of a model: names, shapes, ties. Only headers are read.
 
-    `model` is a Model, or what `archspec.load` takes. `path` is a safetensors, `torch.save` or GGUF file, an index of
-    shards, or a directory with one of these. `rename` has patterns of whole names in the checkpoint and their
-    replacements (`{"model.*": "*"}`), which are applied in order.
+    `model` is a Model or an argument of `archspec.load`. `path` is a safetensors, `torch.save` or GGUF file, an index
+    of shards, or a directory with one of these. `rename` maps patterns of full names in the checkpoint to replacements
+    (`{"model.*": "*"}`), which are applied in order.
 
-    Raises ArchError if the spec has an error, or the checkpoint cannot be read or is inconsistent.
+    Raises ArchError if the spec has an error, or if the checkpoint cannot be read or is inconsistent.
     """
     renames = [parse_rename(old, new) for old, new in (rename or {}).items()]
     return verify_table(load_table(model)[0], os.fspath(path), renames)
@@ -42,21 +42,21 @@ def verify_table(table: Table, path: str, renames: Sequence[Rename] = ()) -> Ver
     """Compare a checkpoint with the table of a model, as `verify` does."""
     with gc_paused():
         checkpoint = read(path)
-        found = compare(table, checkpoint, renames)
-    return found if found.is_exact else found.replace(fits=_fitting(table, checkpoint, renames))
+        result = compare(table, checkpoint, renames)
+    return result if result.is_exact else result.replace(fits=_find_matching_models(table, checkpoint, renames))
 
 
-def _fitting(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename]) -> tuple[str, ...]:
+def _find_matching_models(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename]) -> tuple[str, ...]:
     """Return the other models of a bundled file, with the same overrides, that match the checkpoint exactly."""
-    from archspec.pipeline.index import bundled_models
+    from archspec.pipeline.files import bundled_models  # imported late: it imports the compiler
 
     bundled = bundled_models()
     files = {file for file, name in bundled if name == table.model}
-    found: list[str] = []
+    names: list[str] = []
     for name in (name for file, name in bundled if file in files and name != table.model):
         with suppress(ArchError):  # not every model has these hyperparameters
-            other = load_table(name, table.overrides)[0]
-            fits = len(checkpoint.entries) <= len(other.tensors) + len(other.buffers)
-            if fits and compare(other, checkpoint, renames).is_exact:
-                found.append(name)
-    return tuple(found)
+            other_table = load_table(name, table.overrides)[0]
+            may_fit = len(checkpoint.entries) <= len(other_table.tensors) + len(other_table.buffers)
+            if may_fit and compare(other_table, checkpoint, renames).is_exact:
+                names.append(name)
+    return tuple(names)

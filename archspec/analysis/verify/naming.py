@@ -14,21 +14,20 @@ from archspec.core.diagnostics import make_error
 from archspec.formats.configs.names import Names
 
 OLD_NORMS = {"gamma": "weight", "beta": "bias"}
-"""The current names of a norm's tensors, by those in checkpoints from TensorFlow."""
+"""The current names of a norm's tensors, by their names in checkpoints from TensorFlow."""
 
 _CURRENT_NORMS = {new: old for old, new in OLD_NORMS.items()}
 
-MAX_SEGMENTS = 8
-"""The limit on the segments of a prefix."""
+MAX_PREFIX_SEGMENTS = 8
+"""Maximum number of segments of a prefix."""
 
 
 class NamingVariant(NamedTuple):
-    """A difference in names that was ignored: `checkpoint` there is `spec` in the model, in `names` names.
+    """An ignored difference in names: `checkpoint` in the checkpoint is `spec` in the model, in `names` names.
 
     `kind` is "rename" (both are patterns), "prefix" (one of them is ""), "norm" (both are last segments) or "live"
-    (both are runs of segments, in which `*` stands for one). For GGUF files, `kind` is also "gguf" (the names of a
-    program are those of a model type), "stacked", "joined", "transposed" or another `how` of a rule (runs whose
-    tensors are rearranged).
+    (both are runs of segments, in which `*` stands for one). For GGUF files, `kind` is also "gguf" (a program and a
+    model type), "stacked", "joined", "transposed" or another `how` of a rule (runs whose tensors are rearranged).
     """
 
     kind: str
@@ -38,22 +37,22 @@ class NamingVariant(NamedTuple):
 
 
 class Rename(NamedTuple):
-    """A renaming of whole names: each `*` of `old` matches any characters, which replace that of `new`."""
+    """A renaming of full names: each `*` of `old` matches any characters, which replace the corresponding `*` of `new`."""
 
     old: str
     new: str
 
     def apply(self, name: str) -> str | None:
-        """Return the new name; None without a match. Each `*` matches as little as possible, the last one the rest."""
-        found = _regex(self.old).fullmatch(name)
-        if found is None:
+        """Return the new name, or None without a match. Each `*` except the last matches as little as possible."""
+        match = _compile_rename(self.old).fullmatch(name)
+        if match is None:
             return None
-        pairs = zip(self.new.split("*"), [*found.groups(), ""], strict=True)
+        pairs = zip(self.new.split("*"), [*match.groups(), ""], strict=True)
         return "".join(part for pair in pairs for part in pair)
 
 
 @cache
-def _regex(pattern: str) -> re.Pattern[str]:
+def _compile_rename(pattern: str) -> re.Pattern[str]:
     """Compile the pattern of a renaming. Atomic groups keep the time linear in the length of a name."""
     head, *pieces = map(re.escape, pattern.split("*"))
     groups = [*(f"(?>(.*?){piece})" for piece in pieces[:-1]), *(f"(.*){tail}" for tail in pieces[-1:])]
@@ -63,7 +62,7 @@ def _regex(pattern: str) -> re.Pattern[str]:
 def parse_rename(old: str, new: str) -> Rename:
     """Create a Rename. Raises ArchError if the patterns have different numbers of `*`, or one is empty."""
     if not old or not new or old.count("*") != new.count("*"):
-        help = "use two whole names with equally many `*`, as in `--rename 'model.*=*'`"
+        help = "use two full names with the same number of `*`, as in `--rename 'model.*=*'`"
         raise make_error("usage", f"invalid renaming `{old}={new}`", help=help)
     return Rename(old, new)
 
@@ -71,106 +70,109 @@ def parse_rename(old: str, new: str) -> Rename:
 def respell(
     names: Sequence[str], spec: Set[str], norms: Set[str], renames: Sequence[Rename] = ()
 ) -> tuple[dict[str, str], list[NamingVariant], list[Rename]]:
-    """Map the checkpoint's `names` to names of the spec; also returns the variants used, and unmatched renamings.
+    """Map the checkpoint's `names` to names of the spec; also return the variants used, and unmatched renamings.
 
-    `spec` are the spec's names, and `norms` those of norms. A prefix, of the checkpoint or of the spec, is detected if
-    more names agree with it than without it. No two names are mapped to the same name of the spec: the one that is
-    written like it, or like the others, takes precedence.
+    `spec` are the spec's names, and `norms` the names of tensors of norms. A prefix, of the checkpoint or of the spec,
+    is detected if more names agree with it than without it. No two names are mapped to the same name of the spec: a
+    current name takes precedence over an old one, and a name with the prefix over one without it.
     """
-    called, used, unmatched = renamed(names, renames)
-    prefix, missing = _prefix(dict.fromkeys(called.values()).keys(), spec, norms)
-    found: dict[str, str] = {}
-    takers: dict[str, str] = {}
+    renamed_names, used, unmatched = apply_renames(names, renames)
+    prefix, missing = _find_prefix(dict.fromkeys(renamed_names.values()).keys(), spec, norms)
+    mapping: dict[str, str] = {}
+    owners: dict[str, str] = {}
     variants: dict[str, tuple[bool, bool]] = {}
-    for name, now in called.items():
-        ours, has_prefix = _placed(now, prefix, missing, spec)
-        modern = _modern(ours, spec, norms)
-        how = (modern != ours, not has_prefix)
-        if modern not in spec or (modern in takers and variants[takers[modern]] <= how):
+    for name, new_name in renamed_names.items():
+        spec_name, has_prefix = _strip_prefix(new_name, prefix, missing, spec)
+        modern = _current_name(spec_name, spec, norms)
+        rank = (modern != spec_name, not has_prefix)
+        if modern not in spec or (modern in owners and variants[owners[modern]] <= rank):
             continue
-        if modern in takers:
-            del found[takers[modern]]
-        found[name], takers[modern], variants[name] = modern, name, how
+        if modern in owners:
+            del mapping[owners[modern]]
+        mapping[name], owners[modern], variants[name] = modern, name, rank
     spellings = list(used)
     if prefix or missing:
-        spellings.append(NamingVariant("prefix", prefix, missing, sum(not variants[name][1] for name in found)))
-    old = Counter(last_segment(called[name]) for name in found if variants[name][0])
+        spellings.append(NamingVariant("prefix", prefix, missing, sum(not variants[name][1] for name in mapping)))
+    old = Counter(last_segment(renamed_names[name]) for name in mapping if variants[name][0])
     spellings += [NamingVariant("norm", was, OLD_NORMS[was], count) for was, count in sorted(old.items(), reverse=True)]
-    return found, spellings, unmatched
+    return mapping, spellings, unmatched
 
 
 def respell_live(
     names: Sequence[str], spec: Set[str], norms: Set[str], renames: Sequence[Rename], family: Names
 ) -> tuple[dict[str, str], list[NamingVariant], list[Rename]]:
-    """Do the same as `respell` for a checkpoint with the names that live models of the family have."""
+    """Do the same as `respell` for a checkpoint with the names of live models of the family."""
     steps = {name: family.steps(name) for name in spec}
-    own = {live: name for name, (live, _) in steps.items()}
-    found, spellings, unmatched = respell(names, own.keys(), {steps[name][0] for name in norms}, renames)
-    found = {name: own[live] for name, live in found.items()}
-    used = Counter(pair for name in found.values() for pair in steps[name][1])
+    spec_names = {live: name for name, (live, _) in steps.items()}
+    mapping, spellings, unmatched = respell(names, spec_names.keys(), {steps[name][0] for name in norms}, renames)
+    mapping = {name: spec_names[live] for name, live in mapping.items()}
+    used = Counter(pair for name in mapping.values() for pair in steps[name][1])
     spellings += [NamingVariant("live", live, old, used[old, live]) for old, live in family.pairs if used[old, live]]
-    return found, spellings, unmatched
+    return mapping, spellings, unmatched
 
 
-def renamed(
+def apply_renames(
     names: Sequence[str], renames: Iterable[Rename]
 ) -> tuple[dict[str, str], list[NamingVariant], list[Rename]]:
-    """Apply renamings in order. Returns the new names, the renamings with effect, and the others. Raises ArchError."""
-    called = {name: name for name in names}
+    """Apply renamings in order, and return the new names, the renamings with effect, and the unmatched renamings.
+
+    Raises ArchError if two names are renamed to the same name.
+    """
+    new_names = {name: name for name in names}
     used: list[NamingVariant] = []
     unmatched: list[Rename] = []
     for rename in renames:
-        changed = {name: new for name, now in called.items() if (new := rename.apply(now)) is not None}
-        called.update(changed)
+        changed = {name: new for name, current in new_names.items() if (new := rename.apply(current)) is not None}
+        new_names.update(changed)
         if changed:
             used.append(NamingVariant("rename", rename.old, rename.new, len(changed)))
         else:
             unmatched.append(rename)
     firsts: dict[str, str] = {}
-    for name, now in called.items():
-        if firsts.setdefault(now, name) != name:
-            raise make_error("usage", f"--rename maps both `{firsts[now]}` and `{name}` to `{now}`")
-    return called, used, unmatched
+    for name, current in new_names.items():
+        if firsts.setdefault(current, name) != name:
+            raise make_error("usage", f"--rename maps both `{firsts[current]}` and `{name}` to `{current}`")
+    return new_names, used, unmatched
 
 
-def _prefix(names: Set[str], spec: Set[str], norms: Set[str]) -> tuple[str, str]:
-    """Return the prefix of the checkpoint's names and that of the spec's; at least one of them is ""."""
+def _find_prefix(names: Set[str], spec: Set[str], norms: Set[str]) -> tuple[str, str]:
+    """Find the prefix of the checkpoint's names and the prefix of the spec's names; at least one of them is ""."""
     votes = Counter({("", ""): 0})
     for name in names:
         is_old = last_segment(name) in OLD_NORMS
-        for prefix in _prefixes(name):
-            rest = name[len(prefix) :]
-            if rest in spec or (is_old and _modern(rest, spec, norms) in spec):
+        for prefix in _list_prefixes(name):
+            suffix = name[len(prefix) :]
+            if suffix in spec or (is_old and _current_name(suffix, spec, norms) in spec):
                 votes[prefix, ""] += 1
     for name in spec:
-        for prefix in _prefixes(name)[1:]:
-            rest = name[len(prefix) :]
-            if rest in names or (name in norms and _old(rest) in names):
+        for prefix in _list_prefixes(name)[1:]:
+            suffix = name[len(prefix) :]
+            if suffix in names or (name in norms and _old_norm_name(suffix) in names):
                 votes["", prefix] += 1
     best, count = max(votes.items(), key=lambda vote: (vote[1], -len(vote[0][0]) - len(vote[0][1])))
     return best if count > votes["", ""] and 2 * count >= min(len(names), len(spec)) else ("", "")
 
 
-def _prefixes(name: str) -> list[str]:
+def _list_prefixes(name: str) -> list[str]:
     """Return the prefixes of a name: "", `a.`, `a.b.` for `a.b.c`."""
-    return ["", *(f"{outer}." for outer in islice(prefixes(name), MAX_SEGMENTS) if outer != name)]
+    return ["", *(f"{outer}." for outer in islice(prefixes(name), MAX_PREFIX_SEGMENTS) if outer != name)]
 
 
-def _placed(name: str, prefix: str, missing: str, spec: Set[str]) -> tuple[str, bool]:
+def _strip_prefix(name: str, prefix: str, missing: str, spec: Set[str]) -> tuple[str, bool]:
     """Return the name under the spec's prefix, and whether the prefixes apply to it."""
     if missing:
         return (name, False) if name in spec else (missing + name, True)
     return (name[len(prefix) :], True) if name.startswith(prefix) else (name, False)
 
 
-def _modern(name: str, spec: Set[str], norms: Set[str]) -> str:
-    """Return the current name of a norm's tensor, if the spec has it and does not have the old one."""
+def _current_name(name: str, spec: Set[str], norms: Set[str]) -> str:
+    """Return the current name of a norm's tensor if the spec has it and not the old name."""
     if last_segment(name) not in OLD_NORMS or name in spec:
         return name
     modern = name.removesuffix(last_segment(name)) + OLD_NORMS[last_segment(name)]
     return modern if modern in norms else name
 
 
-def _old(name: str) -> str:
+def _old_norm_name(name: str) -> str:
     """Return the old name of a norm's tensor."""
     return name.removesuffix(last_segment(name)) + _CURRENT_NORMS.get(last_segment(name), last_segment(name))

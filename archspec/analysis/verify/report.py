@@ -13,44 +13,44 @@ from archspec.core.reports.text import beside, number, size, title
 from archspec.formats.checkpoints.entries import bits_per_element
 
 MAX_ROWS = 1_000
-"""The limit on rows of a table; csv, JSON and YAML contain all differences."""
+"""Maximum number of rows of a table; csv, JSON and YAML contain all differences."""
 
 
-def contents(found: Verification) -> Document:
+def contents(verification: Verification) -> Document:
     """Return the document of the JSON and YAML output."""
     return {
         "format": 1,
-        "model": found.model,
-        "overrides": finite(found.overrides),
-        "checkpoint": found.checkpoint,
-        "exact": found.is_exact,
-        "params": found.params,
-        "buffers": found.buffers,
-        "files": found.files,
-        "stored": found.stored._asdict(),
-        "dtypes": {dtype: part._asdict() for dtype, part in found.dtypes.items()},
-        "spellings": [spelling._asdict() for spelling in found.spellings],
+        "model": verification.model,
+        "overrides": finite(verification.overrides),
+        "checkpoint": verification.checkpoint,
+        "exact": verification.is_exact,
+        "params": verification.params,
+        "buffers": verification.buffers,
+        "files": verification.files,
+        "stored": verification.stored._asdict(),
+        "dtypes": {dtype: part._asdict() for dtype, part in verification.dtypes.items()},
+        "spellings": [spelling._asdict() for spelling in verification.spellings],
         "findings": [
             {**_row(finding), "names": list(finding.fold.names), "numbers": [*map(list, finding.fold.numbers)]}
-            for finding in found.findings
+            for finding in verification.findings
         ],
-        "notes": list(found.notes),
-        "fits": list(found.fits),
+        "notes": list(verification.notes),
+        "fits": list(verification.fits),
     }
 
 
-def rows(found: Verification) -> View:
+def rows(verification: Verification) -> View:
     """Return the rows of the csv output: the differences."""
     keys = columns("kind", "name", "numbers", "tensors", "what", "spec", "checkpoint", "dtype", "other")
-    return View(keys, [*map(_row, found.findings)])
+    return View(keys, [*map(_row, verification.findings)])
 
 
-def page(found: Verification, format: str = "table") -> Page:
+def page(verification: Verification, format: str = "table") -> Page:
     """Return the report: the differences, and the totals of the checkpoint."""
-    heading, summary = _heading(found), _summary(found)
-    if not found.findings and format == "table":
+    heading, summary = _heading(verification), _summary(verification)
+    if not verification.findings and format == "table":
         return Page("", [[heading, *summary]])
-    shown = [
+    shown_columns = [
         Column("kind", "difference"),
         Column("name", "tensor", fit="shorten"),
         Column("numbers", "*", fit="wrap"),
@@ -59,8 +59,8 @@ def page(found: Verification, format: str = "table") -> Page:
         Column("checkpoint", "in the checkpoint"),
         Column("remark", "", fit="wrap", drop=1),
     ]
-    differences = [_row(finding) | {"remark": _remark(finding)} for finding in found.findings[:MAX_ROWS]]
-    return Page(heading, [View(shown, differences), summary] if differences else [summary])
+    differences = [_row(finding) | {"remark": _remark(finding)} for finding in verification.findings[:MAX_ROWS]]
+    return Page(heading, [View(shown_columns, differences), summary] if differences else [summary])
 
 
 def _remark(finding: Mismatch) -> str:
@@ -94,46 +94,46 @@ _KINDS = {
 }
 
 
-def _heading(found: Verification) -> str:
-    model = title(found.model, found.overrides)
-    if found.is_exact:
-        buffers = f", {number(found.buffers, 'buffer')}" if found.buffers else ""
-        held = f"{number(found.stored.names, 'tensor')}, {found.params:,} parameters{buffers}"
-        return f"{found.checkpoint} exactly matches {model}: {held}"
+def _heading(verification: Verification) -> str:
+    model = title(verification.model, verification.overrides)
+    if verification.is_exact:
+        buffers = f", {number(verification.buffers, 'buffer')}" if verification.buffers else ""
+        totals = f"{number(verification.stored.names, 'tensor')}, {verification.params:,} parameters{buffers}"
+        return f"{verification.checkpoint} exactly matches {model}: {totals}"
     counts = Counter[str]()
-    for finding in found.findings:
+    for finding in verification.findings:
         counts[finding.kind] += len(finding.fold.names)
     if set(counts) == {"unexpected"}:
-        return f"{found.checkpoint} contains all of {model} and {number(counts['unexpected'], 'tensor')} more"
+        return f"{verification.checkpoint} contains all of {model} and {number(counts['unexpected'], 'tensor')} more"
     parts = [f"{number(counts[kind], 'tensor')} {words}" for kind, words in _KINDS.items() if counts[kind]]
     parts += ["wrong total size in the index"] if "total_size" in counts else []
-    return f"{found.checkpoint} does not match {model}: {', '.join(parts)}"
+    return f"{verification.checkpoint} does not match {model}: {', '.join(parts)}"
 
 
-def _summary(found: Verification) -> list[str]:
+def _summary(verification: Verification) -> list[str]:
     """Return the totals, naming variants and other remarks, one per line."""
-    stored = found.stored
-    lines = [*map(_variant, found.spellings), *found.notes]
+    stored = verification.stored
+    lines = [*map(_describe_variant, verification.spellings), *verification.notes]
     bytes = f"{stored.bytes:,} bytes{beside(size(stored.bytes))}"
-    if any(dtype.isupper() for dtype in found.dtypes):
+    if any(dtype.isupper() for dtype in verification.dtypes):
         bytes += bits_per_element(stored.bytes, stored.elements)
     names = f" with {stored.names:,} names" if stored.tensors < stored.names else ""
-    files = f" in {found.files:,} files" if found.files > 1 else ""
-    held = f"{number(stored.tensors, 'tensor')}{names}, {stored.elements:,} elements, {bytes}{files}"
-    lines.append(f"checkpoint: {held}, {_types(found.dtypes)}")
-    also = " (with the same overrides)" if found.overrides else ""
-    if len(found.findings) > MAX_ROWS:
-        lines.append(f"{len(found.findings) - MAX_ROWS:,} more rows; use --format csv or json to show all")
-    return lines + [f"the checkpoint matches {name} exactly{also}" for name in found.fits]
+    files = f" in {verification.files:,} files" if verification.files > 1 else ""
+    totals = f"{number(stored.tensors, 'tensor')}{names}, {stored.elements:,} elements, {bytes}{files}"
+    lines.append(f"checkpoint: {totals}, {_describe_types(verification.dtypes)}")
+    also = " (with the same overrides)" if verification.overrides else ""
+    if len(verification.findings) > MAX_ROWS:
+        lines.append(f"{len(verification.findings) - MAX_ROWS:,} more rows; use --format csv or json to show all")
+    return lines + [f"the checkpoint matches {name} exactly{also}" for name in verification.fits]
 
 
-def _types(dtypes: dict[str, StoredTotals]) -> str:
+def _describe_types(dtypes: dict[str, StoredTotals]) -> str:
     if len(dtypes) == 1:
         return f"all {next(iter(dtypes))}"
     return ", ".join(f"{dtype} {part.elements:,}" for dtype, part in dtypes.items()) or "no types"
 
 
-def _variant(spelling: NamingVariant) -> str:
+def _describe_variant(spelling: NamingVariant) -> str:
     names = number(spelling.names, "name")
     if spelling.kind == "prefix":
         where = "checkpoint" if spelling.checkpoint else "spec"

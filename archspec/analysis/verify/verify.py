@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from archspec.analysis.verify.gguf import match_gguf
-from archspec.analysis.verify.naming import NamingVariant, Rename, renamed, respell, respell_live
+from archspec.analysis.verify.naming import NamingVariant, Rename, apply_renames, respell, respell_live
 from archspec.core.addresses.repeats import NamePattern, collapse_names
 from archspec.core.reports.results import Result
 from archspec.core.reports.text import number
@@ -16,16 +16,16 @@ from archspec.formats.configs.gguf_names import gguf_names_of
 from archspec.formats.configs.names import names_of
 from archspec.ir.table import Table
 
-_Fact = tuple[str, tuple[int, ...]]
+_SpecTensor = tuple[str, tuple[int, ...]]
 """The spec's declaration of a name: "param" or "buffer", and the shape."""
 
 
 class Mismatch(NamedTuple):
-    """A difference, once for all tensors that have it; `fold` has their names.
+    """A difference that several tensors may have; `fold` has their names.
 
     `kind` determines the other fields:
     - "missing": the spec has the tensor, with the shape `spec`, but the checkpoint has none of its names;
-    - "unexpected": the checkpoint has the tensor (its own name, shape and `dtype`), but the spec does not;
+    - "unexpected": the checkpoint has the tensor, with this name, shape and `dtype`, but the spec does not;
     - "shape": the shape is `spec` in the spec and `checkpoint` in the checkpoint;
     - "tied": in the checkpoint, the parameter is the same tensor as `other`, but not in the spec;
     - "total_size": the index of the shards specifies `other` bytes, but they contain a different number; no name.
@@ -88,18 +88,18 @@ class Verification(Result):
 
 
 def compare(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename] = ()) -> Verification:
-    """Compare names, shapes and ties. Raises ArchError if a renaming maps two names to one."""
-    specified = _specified(table)
+    """Compare names, shapes and ties. Raises ArchError if renamings map two names to the same name."""
+    specified = _spec_tensors(table)
     match = match_names(table, checkpoint, renames)
-    found = match.found
-    groups = _groups(table)
-    whole = stored(checkpoint.entries)
+    entries = match.entries
+    groups = _group_names(table)
+    totals = sum_entries(checkpoint.entries)
     findings = [
-        *_missing(specified, groups, found),
-        *_unexpected(match.others),
-        *_reshaped(specified, found),
-        *_tied({t.name: groups[t.name] for t in table.tensors if not t.tied_to}, found),
-        *_claims(checkpoint),
+        *_find_missing(specified, groups, entries),
+        *_find_unexpected(match.remaining),
+        *_find_reshaped(specified, entries),
+        *_find_tied({t.name: groups[t.name] for t in table.tensors if not t.tied_to}, entries),
+        *_find_size_mismatch(checkpoint),
     ]
     return Verification(
         model=table.model,
@@ -108,20 +108,25 @@ def compare(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename] = ()
         buffers=len(table.buffers),
         checkpoint=checkpoint.label,
         files=checkpoint.files,
-        stored=whole,
-        dtypes=_by_dtype(checkpoint.entries, whole),
+        stored=totals,
+        dtypes=_totals_by_dtype(checkpoint.entries, totals),
         spellings=tuple(match.spellings),
         findings=tuple(findings),
-        notes=(*checkpoint.notes, *match.notes, *_notes(groups, found), *_overlaps(checkpoint.entries)),
+        notes=(
+            *checkpoint.notes,
+            *match.notes,
+            *_describe_ties(groups, entries),
+            *_describe_overlaps(checkpoint.entries),
+        ),
         unmatched=tuple(match.unmatched),
     )
 
 
 class TensorMatching(NamedTuple):
-    """The tensors of a checkpoint by their names in the spec, the others, and what was ignored in their names."""
+    """The tensors of a checkpoint by their names in the spec, the remaining tensors, and the ignored differences."""
 
-    found: dict[str, Entry]
-    others: list[Entry]
+    entries: dict[str, Entry]
+    remaining: list[Entry]
     spellings: list[NamingVariant]
     unmatched: list[Rename]
     notes: Sequence[str] = ()
@@ -130,51 +135,53 @@ class TensorMatching(NamedTuple):
 def match_names(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename]) -> TensorMatching:
     """Match the names in a checkpoint with those of the spec, as `respell` does.
 
-    Those of live models are tried, too, or those that llama.cpp has in GGUF files.
+    The names of live models are tried, too, or the names of llama.cpp for GGUF files.
     """
-    specified = _specified(table)
+    specified = _spec_tensors(table)
     norms = {t.name for t in table.tensors if t.role == "norm"}
     names = [entry.name for entry in checkpoint.entries]
     best = respell(names, specified.keys(), norms, renames)
-    definition = table.modules[0].type  # none for a checkpoint
+    definition = table.modules[0].type  # empty for the table of a checkpoint
     is_live = checkpoint.format != "gguf" and definition and len(best[0]) < len(names)
     for family in names_of(definition, specs_root()) if is_live else ():
         live = respell_live(names, specified.keys(), norms, renames, family)
         if len(live[0]) > len(best[0]):
             best = live
-    ours, spellings, unmatched = best
-    found = {ours[entry.name]: entry for entry in checkpoint.entries if entry.name in ours}
+    mapping, spellings, unmatched = best
+    entries = {mapping[entry.name]: entry for entry in checkpoint.entries if entry.name in mapping}
     match = TensorMatching(
-        found, [entry for entry in checkpoint.entries if entry.name not in ours], spellings, unmatched
+        entries, [entry for entry in checkpoint.entries if entry.name not in mapping], spellings, unmatched
     )
-    return _match_gguf(table, checkpoint, renames, match) if checkpoint.format == "gguf" and match.others else match
+    return _match_gguf(table, checkpoint, renames, match) if checkpoint.format == "gguf" and match.remaining else match
 
 
 def _match_gguf(
     table: Table, checkpoint: Checkpoint, renames: Sequence[Rename], best: TensorMatching
 ) -> TensorMatching:
-    """Match the names of a GGUF file by the lists of families, if one of these fits better."""
-    called, used, unmatched = renamed([entry.name for entry in checkpoint.entries], renames)
-    stored = {called[entry.name]: entry for entry in checkpoint.entries}
-    specified = _specified(table)
+    """Match the names of a GGUF file by the lists of families, if one of them fits better."""
+    new_names, used, unmatched = apply_renames([entry.name for entry in checkpoint.entries], renames)
+    stored = {new_names[entry.name]: entry for entry in checkpoint.entries}
+    specified = _spec_tensors(table)
 
     def differences(match: TensorMatching) -> int:
-        return len(match.others) + sum(entry.shape != specified[name][1] for name, entry in match.found.items())
+        return len(match.remaining) + sum(entry.shape != specified[name][1] for name, entry in match.entries.items())
 
     for family in gguf_names_of(table.modules[0].type, specs_root()):
-        found = match_gguf(specified, stored, family)
-        match = TensorMatching(found.found, found.others, used + found.spellings, unmatched, found.notes)
+        gguf_match = match_gguf(specified, stored, family)
+        match = TensorMatching(
+            gguf_match.entries, gguf_match.remaining, used + gguf_match.spellings, unmatched, gguf_match.notes
+        )
         best = min(best, match, key=differences)
     return best
 
 
-def _specified(table: Table) -> dict[str, _Fact]:
-    specified: dict[str, _Fact] = {t.name: ("param", t.shape) for t in table.tensors}
+def _spec_tensors(table: Table) -> dict[str, _SpecTensor]:
+    specified: dict[str, _SpecTensor] = {t.name: ("param", t.shape) for t in table.tensors}
     return specified | {b.name: ("buffer", b.shape) for b in table.buffers}
 
 
-def stored(entries: Iterable[Entry]) -> StoredTotals:
-    """Add up entries; an entry that shares the elements of another counts only as a name."""
+def sum_entries(entries: Iterable[Entry]) -> StoredTotals:
+    """Sum entries; an entry that shares the elements of an earlier one counts only as a name."""
     entries = list(entries)
     distinct = list({entry.place: entry for entry in entries}.values())
     return StoredTotals(
@@ -182,15 +189,17 @@ def stored(entries: Iterable[Entry]) -> StoredTotals:
     )
 
 
-def _by_dtype(entries: Sequence[Entry], whole: StoredTotals) -> dict[str, StoredTotals]:
-    parts: dict[str, list[Entry]] = {}
+def _totals_by_dtype(entries: Sequence[Entry], totals: StoredTotals) -> dict[str, StoredTotals]:
+    entries_by_dtype: dict[str, list[Entry]] = {}
     for entry in entries:
-        parts.setdefault(entry.dtype, []).append(entry)
-    return {dtype: whole if len(parts) == 1 else stored(part) for dtype, part in parts.items()}
+        entries_by_dtype.setdefault(entry.dtype, []).append(entry)
+    return {
+        dtype: totals if len(entries_by_dtype) == 1 else sum_entries(part) for dtype, part in entries_by_dtype.items()
+    }
 
 
-def _groups(table: Table) -> dict[str, list[str]]:
-    """Group the names of each tensor and buffer of the spec by the canonical name, which is the first of them."""
+def _group_names(table: Table) -> dict[str, list[str]]:
+    """Group the names of each tensor and buffer of the spec by the canonical name, which is the first one."""
     ties = {t.name: t.tied_to for t in table.tensors if t.tied_to} | table.buffer_ties
     groups = {stored.name: [stored.name] for stored in (*table.tensors, *table.buffers) if stored.name not in ties}
     for name, counted in ties.items():
@@ -198,65 +207,67 @@ def _groups(table: Table) -> dict[str, list[str]]:
     return groups
 
 
-def _missing(specified: dict[str, _Fact], groups: dict[str, list[str]], found: dict[str, Entry]) -> Iterator[Mismatch]:
-    absent = [counted for counted, names in groups.items() if not any(name in found for name in names)]
+def _find_missing(
+    specified: dict[str, _SpecTensor], groups: dict[str, list[str]], entries: dict[str, Entry]
+) -> Iterator[Mismatch]:
+    absent = [counted for counted, names in groups.items() if not any(name in entries for name in names)]
     for folded, (what, shape) in collapse_names((name, specified[name]) for name in absent):
         yield Mismatch("missing", folded, what, spec=shape)
 
 
-def _unexpected(entries: Iterable[Entry]) -> Iterator[Mismatch]:
+def _find_unexpected(entries: Iterable[Entry]) -> Iterator[Mismatch]:
     for folded, (shape, dtype) in collapse_names((entry.name, (entry.shape, entry.dtype)) for entry in entries):
         yield Mismatch("unexpected", folded, checkpoint=shape, dtype=dtype)
 
 
-def _reshaped(specified: dict[str, _Fact], found: dict[str, Entry]) -> Iterator[Mismatch]:
-    items = [(name, (fact, found[name].shape)) for name, fact in specified.items() if name in found]
+def _find_reshaped(specified: dict[str, _SpecTensor], entries: dict[str, Entry]) -> Iterator[Mismatch]:
+    items = [(name, (fact, entries[name].shape)) for name, fact in specified.items() if name in entries]
     for folded, ((what, ours), theirs) in collapse_names(item for item in items if item[1][0][1] != item[1][1]):
         yield Mismatch("shape", folded, what, spec=ours, checkpoint=theirs)
 
 
-def _tied(groups: dict[str, list[str]], found: dict[str, Entry]) -> Iterator[Mismatch]:
+def _find_tied(groups: dict[str, list[str]], entries: dict[str, Entry]) -> Iterator[Mismatch]:
     """Find tensors that are different in the spec but have the same elements in the checkpoint."""
     firsts: dict[tuple[object, ...], tuple[str, str]] = {}
     items: list[tuple[str, str]] = []
     for counted, names in groups.items():
-        seen: set[tuple[object, ...]] = set()
+        storages: set[tuple[object, ...]] = set()
         for name in names:
-            if name in found and found[name].place not in seen:
-                seen.add(found[name].place)
-                first, group = firsts.setdefault(found[name].place, (name, counted))
+            if name in entries and entries[name].place not in storages:
+                storages.add(entries[name].place)
+                first, group = firsts.setdefault(entries[name].place, (name, counted))
                 if group != counted:
                     items.append((name, first))
     for folded, first in collapse_names(items):
         yield Mismatch("tied", folded, other=first)
 
 
-def _claims(checkpoint: Checkpoint) -> Iterator[Mismatch]:
+def _find_size_mismatch(checkpoint: Checkpoint) -> Iterator[Mismatch]:
     """Compare the size in an index with the totals, counting each tensor once or once per name: both are common."""
     if checkpoint.total_size is None:
         return
-    sums = {stored(checkpoint.entries).bytes, sum(entry.bytes for entry in checkpoint.entries)}
+    sums = {sum_entries(checkpoint.entries).bytes, sum(entry.bytes for entry in checkpoint.entries)}
     if checkpoint.total_size not in sums:
         yield Mismatch("total_size", NamePattern("", (), ()), other=str(checkpoint.total_size))
 
 
-def _notes(groups: dict[str, list[str]], found: dict[str, Entry]) -> Iterator[str]:
-    """Describe the names under which a checkpoint stores tied tensors; any one of the names is sufficient."""
+def _describe_ties(groups: dict[str, list[str]], entries: dict[str, Entry]) -> Iterator[str]:
+    """Describe the names under which a checkpoint stores tied tensors; one of the names is sufficient."""
     items: list[tuple[str, tuple[str, str]]] = []
     for names in groups.values():
-        there = [name for name in names if name in found]
-        places = {found[name].place for name in there[:1]}
-        for name in names if there else ():
-            if name not in found:
-                items.append((name, ("not stored because it is tied to", there[0])))
-            elif found[name].place not in places:
-                places.add(found[name].place)
-                items.append((name, ("stored separately (equality was not checked) from", there[0])))
-    for folded, (sentence, other) in collapse_names(items):
-        yield f"{sentence} `{other}`: `{folded.pattern}`{f' ({folded.ranges})' if folded.numbers else ''}"
+        stored_names = [name for name in names if name in entries]
+        storages = {entries[name].place for name in stored_names[:1]}
+        for name in names if stored_names else ():
+            if name not in entries:
+                items.append((name, ("not stored because it is tied to", stored_names[0])))
+            elif entries[name].place not in storages:
+                storages.add(entries[name].place)
+                items.append((name, ("stored separately (equality was not checked) from", stored_names[0])))
+    for folded, (sentence, stored_name) in collapse_names(items):
+        yield f"{sentence} `{stored_name}`: `{folded.pattern}`{f' ({folded.ranges})' if folded.numbers else ''}"
 
 
-def _overlaps(entries: Iterable[Entry]) -> Iterator[str]:
+def _describe_overlaps(entries: Iterable[Entry]) -> Iterator[str]:
     """Describe different tensors whose elements overlap in storage."""
     distinct = {entry.place: entry for entry in entries if entry.bytes}.values()
     before: Entry | None = None

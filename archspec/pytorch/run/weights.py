@@ -104,7 +104,7 @@ def load_weights(
     verification = compare(table, found, renames)
     if not verification.is_exact:
         raise _report(verification)
-    entries = match_names(table, found, renames).found
+    entries = match_names(table, found, renames).entries
     _check_types(stored, entries)
     elements = elements_of(entries)
     _check_ties(table, elements)
