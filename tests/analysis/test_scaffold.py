@@ -12,9 +12,16 @@ from hypothesis import strategies as st
 
 import archspec
 from archspec import ArchError
-from archspec.analysis.scaffold import api, fitting
-from archspec.analysis.scaffold.structure import Index, definition_name, loop_clause, progressions, statements, written
-from archspec.analysis.scaffold.tensors import Tensor as Sketch
+from archspec.analysis.scaffold import api, tensors
+from archspec.analysis.scaffold.structure import (
+    LoopIndex,
+    choose_definition_name,
+    format_address,
+    format_loop,
+    split_progressions,
+    tie_statements,
+)
+from archspec.analysis.scaffold.tensors import TensorSketch as Sketch
 from archspec.app.cli import main
 from archspec.core import resources
 from archspec.formats.checkpoints.entries import Checkpoint, Entry
@@ -194,16 +201,16 @@ def test_the_library_is_what_is_recognised(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_progressions() -> None:
-    assert progressions([0, 1, 2, 3]) == [[0, 1, 2, 3]]
-    assert progressions([2, 5, 8]) == [[2, 5, 8]]
-    assert progressions([0, 1, 3, 4, 6, 7]) == [[0, 3, 6], [1, 4, 7]]
-    assert progressions([0, 2]) == [[0], [2]]
-    assert progressions([]) == []
+    assert split_progressions([0, 1, 2, 3]) == [[0, 1, 2, 3]]
+    assert split_progressions([2, 5, 8]) == [[2, 5, 8]]
+    assert split_progressions([0, 1, 3, 4, 6, 7]) == [[0, 3, 6], [1, 4, 7]]
+    assert split_progressions([0, 2]) == [[0], [2]]
+    assert split_progressions([]) == []
 
 
 @given(st.sets(st.integers(0, 60)))
 def test_progressions_are_all_of_the_numbers(numbers: set[int]) -> None:
-    runs = progressions(sorted(numbers))
+    runs = split_progressions(sorted(numbers))
     assert sorted(n for run in runs for n in run) == sorted(numbers)
     assert all(len({b - a for a, b in pairwise(run)}) <= 1 for run in runs)
 
@@ -392,7 +399,7 @@ def test_any_names_and_shapes(tmp_path: Path, found: Tensors) -> None:
     assert archspec.scaffold(tmp_path / "model.safetensors") == text
 
 
-EACH, LATER = Index(1, 0), Index(2, 3)
+EACH, LATER = LoopIndex(1, 0), LoopIndex(2, 3)
 LETTERS = [f"B{letter}" for letter in "BCDEFGHIJKLMNOPQRSTUVWXYZ"]
 
 
@@ -427,22 +434,22 @@ LETTERS = [f"B{letter}" for letter in "BCDEFGHIJKLMNOPQRSTUVWXYZ"]
         ([["b"]], ["B", *LETTERS, "BB2"], "BC2"),
     ],
 )
-def test_names_of_definitions(paths: list[list[str | Index]], taken: list[str], name: str) -> None:
-    assert definition_name(paths, {*taken}) == name
+def test_names_of_definitions(paths: list[list[str | LoopIndex]], taken: list[str], name: str) -> None:
+    assert choose_definition_name(paths, {*taken}) == name
 
 
 def test_addresses_with_indices() -> None:
-    addresses: dict[str, list[str | Index]] = {
+    addresses: dict[str, list[str | LoopIndex]] = {
         "a[i].b": ["a", EACH, "b"],
-        "a[i]": ["a", Index(1, 4)],
+        "a[i]": ["a", LoopIndex(1, 4)],
         "a[2 * i + 3].for": ["a", LATER, "for"],
-        "a[2 * i]": ["a", Index(2, 0)],
+        "a[2 * i]": ["a", LoopIndex(2, 0)],
         '"for".for."x-y"': ["for", "for", "x-y"],
         '"0".1': ["0", "1"],
         "frozen": ["frozen"],
     }
-    assert {text: written(address) for text, address in addresses.items()} == {text: text for text in addresses}
-    assert [loop_clause(index, 5) for index in (EACH, Index(1, 4), LATER)] == [
+    assert {text: format_address(address) for text, address in addresses.items()} == {text: text for text in addresses}
+    assert [format_loop(index, 5) for index in (EACH, LoopIndex(1, 4), LATER)] == [
         "for i in 0..5",
         "for i in 4..9",
         "for i in 0..5",
@@ -488,7 +495,7 @@ def test_names_of_one_storage_are_tied(tmp_path: Path) -> None:
     ],
 )
 def test_names_of_one_tensor_are_tied_in_loops(names: str, lines: list[str]) -> None:
-    assert [*statements(dict.fromkeys(names.split(), "w"))] == [f"tie {line}" for line in lines]
+    assert [*tie_statements(dict.fromkeys(names.split(), "w"))] == [f"tie {line}" for line in lines]
 
 
 # What cannot be said --------------------------------------------------------------------------------------------------
@@ -590,10 +597,10 @@ def of(*shapes: tuple[int, ...]) -> Checkpoint:
 
 
 def test_sizes_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "MAX_TENSORS", 11)
-    fitting.check(of(*[(1,)] * 11))
-    fitting.check(of((10**18 - 1,)))
-    fitting.check(of((10**17, 5), (10**18 // 2 - 1,)))
+    monkeypatch.setattr(tensors, "MAX_TENSORS", 11)
+    tensors.check_entries(of(*[(1,)] * 11))
+    tensors.check_entries(of((10**18 - 1,)))
+    tensors.check_entries(of((10**17, 5), (10**18 // 2 - 1,)))
     for shapes, message in (
         ([(10**9, 10**9)], "a: too many elements: the limit is 18 digits: `t0.weight`"),
         ([(10**17, 5), (10**18 // 2,)], "too many elements in a: the limit is 18 digits"),
@@ -603,7 +610,7 @@ def test_sizes_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
         ([(1,)] * 12, "too many tensors in a: the limit is 11"),
     ):
         with pytest.raises(archspec.ArchError) as caught:
-            fitting.check(of(*shapes))
+            tensors.check_entries(of(*shapes))
         assert [each.message.endswith(message) for each in caught.value.diagnostics] == [True]
 
 

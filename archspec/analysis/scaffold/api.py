@@ -6,10 +6,9 @@ import os
 import re
 from collections.abc import Mapping
 
-from archspec.analysis.scaffold.fitting import check
-from archspec.analysis.scaffold.layers import LIBRARY, library
-from archspec.analysis.scaffold.structure import Structure, statements, tied
-from archspec.analysis.scaffold.tensors import Tensor, tensors
+from archspec.analysis.scaffold.layers import LIBRARY, load_library
+from archspec.analysis.scaffold.structure import Structure, map_ties, tie_statements
+from archspec.analysis.scaffold.tensors import TensorSketch, check_entries, classify_tensors
 from archspec.analysis.scaffold.text import OUTERMOST, Writer
 from archspec.core.diagnostics import MAX_FILE_BYTES, ArchError, Diagnostic, Note, escape_for_terminal, make_error
 from archspec.formats.checkpoints.checkpoint import read
@@ -38,27 +37,27 @@ def scaffold(path: str | os.PathLike[str]) -> str:
     Raises ArchError if the checkpoint cannot be read, or has tensors that a spec cannot declare.
     """
     checkpoint = read(os.fspath(path))
-    check(checkpoint)
-    found = tensors(checkpoint.entries)
-    text = _text(checkpoint, found)
+    check_entries(checkpoint)
+    sketches = classify_tensors(checkpoint.entries)
+    text = _text(checkpoint, sketches)
     size = len(text.encode())
     if size > MAX_FILE_BYTES:
         message = f"scaffold of {checkpoint.label} too large: {size:,} bytes, the limit is {MAX_FILE_BYTES:,}"
         raise make_error("budget", message, notes=(Note("too few modules repeat under numbered addresses"),))
-    _verify(checkpoint, found, text)
+    _verify(checkpoint, sketches, text)
     return text
 
 
-def _text(checkpoint: Checkpoint, found: Mapping[str, Tensor]) -> str:
-    patterns, names = library()
-    block, sizes = Structure(patterns, found).of(checkpoint.entries)
+def _text(checkpoint: Checkpoint, sketches: Mapping[str, TensorSketch]) -> str:
+    patterns, names = load_library()
+    block, sizes = Structure(patterns, sketches).build(checkpoint.entries)
     writer = Writer(block, sizes, names)
-    ties = tied(checkpoint.entries, found)
-    definitions = writer.definitions([*statements(ties)])
-    parameters = [entry for entry in checkpoint.entries if found[entry.name].kind == "param"]
+    ties = map_ties(checkpoint.entries, sketches)
+    definitions = writer.definitions([*tie_statements(ties)])
+    parameters = [entry for entry in checkpoint.entries if sketches[entry.name].kind == "param"]
     total = sum(entry.elements for entry in parameters if entry.name not in ties)
     label = escape_for_terminal(checkpoint.label)
-    parts = [_HEADER.format(title=f"{label}: {len(found):,} tensors, by `archspec scaffold`.")]
+    parts = [_HEADER.format(title=f"{label}: {len(sketches):,} tensors, by `archspec scaffold`.")]
     if writer.imports:
         parts.append(f"import {LIBRARY} {{ {', '.join(writer.imports)} }}\n")
     parts += ["dim batch\n", definitions]
@@ -76,23 +75,23 @@ def _name(label: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", stem)[:80].strip("-") or "model"
 
 
-def _verify(checkpoint: Checkpoint, found: Mapping[str, Tensor], text: str) -> None:
+def _verify(checkpoint: Checkpoint, sketches: Mapping[str, TensorSketch], text: str) -> None:
     """Compile the spec and compare it with the checkpoint. Raises ArchError."""
     try:
         model = compile_text(text, "the scaffold")
     except ArchError as error:
-        over = [
-            Diagnostic("budget", f"the scaffold of {checkpoint.label}: {cause.message}", help=cause.help)
-            for cause in error.diagnostics
-            if cause.code == "budget"
+        exceeded = [
+            Diagnostic("budget", f"the scaffold of {checkpoint.label}: {diagnostic.message}", help=diagnostic.help)
+            for diagnostic in error.diagnostics
+            if diagnostic.code == "budget"
         ]
-        if over:
-            raise ArchError(over) from None
+        if exceeded:
+            raise ArchError(exceeded) from None
         message = f"the scaffold of {checkpoint.label} does not compile; this is a bug in archspec; please report it"
         raise make_error("internal", message) from error
     ours = {(t.name, t.shape, "param") for t in model.tensors} | {(b.name, b.shape, "buffer") for b in model.buffers}
-    theirs = {(entry.name, entry.shape, found[entry.name].kind) for entry in checkpoint.entries}
+    theirs = {(entry.name, entry.shape, sketches[entry.name].kind) for entry in checkpoint.entries}
     ties = {tensor.name: tensor.tied_to for tensor in model.tensors if tensor.tied_to}
-    if ours != theirs or ties != tied(checkpoint.entries, found):
+    if ours != theirs or ties != map_ties(checkpoint.entries, sketches):
         message = f"the scaffold of {checkpoint.label} has wrong tensors; this is a bug in archspec; please report it"
         raise make_error("internal", message)

@@ -37,7 +37,7 @@ class NamingVariant(NamedTuple):
 
 
 class Rename(NamedTuple):
-    """A renaming of full names: each `*` of `old` matches any characters, which replace the corresponding `*` of `new`."""
+    """A renaming of full names: each `*` of `old` matches any characters, which replace the same `*` of `new`."""
 
     old: str
     new: str
