@@ -136,7 +136,7 @@ def test_what_does_not_change_the_count_may_still_be_bound() -> None:
     """`heads` divides a `hidden` that is not open."""
     formula = archspec.formula("bert-base-uncased", ["heads"])
     assert formula.total == 109_482_240
-    assert [formula.assumed(a) for a in formula.assumptions] == ["768 is divisible by heads"]
+    assert [formula.format_assumption(a) for a in formula.assumptions] == ["768 is divisible by heads"]
 
 
 def test_a_default_follows_what_is_open_though_another_number_is_the_same(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_what_can_be_derived(title: str, tmp_path: Path) -> None:
     spec = write(tmp_path, case.spec)
     formula = check_against_numbers(spec, case.open, 8)
     assert [formula.text(formula.total, collect=False)] == case.facts["formula"]
-    assert [formula.assumed(a) for a in formula.assumptions] == case.facts.get("assuming", [])
+    assert [formula.format_assumption(a) for a in formula.assumptions] == case.facts.get("assuming", [])
     names = list(integers(spec))
     for subset in (s for k in range(1, len(names) + 1) for s in combinations(names, k)):
         check_against_numbers(spec, subset, 2)
@@ -549,7 +549,7 @@ def test_all_values_in_the_stated_domain_compile_and_agree(spec: str) -> None:
 )
 def test_what_only_has_to_be_large_enough_is_assumed(spec: str, names: str, assumed: list[str]) -> None:
     formula = archspec.formula(spec, names.split())
-    assert [formula.assumed(a) for a in formula.assumptions] == assumed
+    assert [formula.format_assumption(a) for a in formula.assumptions] == assumed
 
 
 def test_a_sum_over_layers_of_different_sizes() -> None:
@@ -629,7 +629,7 @@ model "net" = Net()
 """
     formula = archspec.formula(archspec.loads(text), ["n"])
     assert formula.text(formula.total) == "4*n"
-    assert [formula.assumed(each).split(",")[0] for each in formula.assumptions] == ["n >= 2"]
+    assert [formula.format_assumption(each).split(",")[0] for each in formula.assumptions] == ["n >= 2"]
 
 
 def test_what_is_assumed_decides_no_more_than_it_says(tmp_path: Path) -> None:
@@ -641,6 +641,6 @@ def test_what_is_assumed_decides_no_more_than_it_says(tmp_path: Path) -> None:
         '  return linear(x, .w) * sum(axis = 0)(.scale)\n}\nmodel "net" = Net()\n'
     )
     formula = archspec.formula(path, ["n"])
-    assert [formula.assumed(a) for a in formula.assumptions] == ["3*n >= 8"]
+    assert [formula.format_assumption(a) for a in formula.assumptions] == ["3*n >= 8"]
     for n in range(3, 12):
         assert formula.at(n=n) == archspec.load(path, n=n).params.total

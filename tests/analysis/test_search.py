@@ -422,7 +422,7 @@ def macs(n: int, k: int) -> int:
         ('params("[a-s]*.weight")', None, "may select single iterations of a loop with an open iteration count"),
         ('params("stack.?.l.0.*")', None, "may select single iterations of a loop with an open iteration count"),
         ('params("stack.[1-9]*")', None, "may select single iterations of a loop with an open iteration count"),
-        ('params("head*")', None, "selects a tied tensor without the one that is counted"),
+        ('params("head*")', None, "selects an alias of a tied tensor, but not its canonical name"),
         ("active", lambda n, k: k * (k + 1) // 2 * (n * n + n) + n * n + 2 * n, None),
     ],
 )

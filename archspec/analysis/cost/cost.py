@@ -117,10 +117,10 @@ def compute_cost(table: Table, body: Body, values: Mapping[str, int], dtype: str
     modules: list[ModuleCost] = []
     for row in table.modules:
         applied, symbolic = by_address.get(row.address, (0, NO_OPERATIONS))
-        own = substituted.get(id(symbolic))
-        if own is None:
-            own = substituted[id(symbolic)] = OperationCounts(*(substitute(amount, values) for amount in symbolic))
-        modules.append(ModuleCost(row.address, row.type, applied, own, parameters[row.address], trainable[row.address]))
+        counts = substituted.get(id(symbolic))
+        if counts is None:
+            counts = substituted[id(symbolic)] = OperationCounts(*(substitute(amount, values) for amount in symbolic))
+        modules.append(ModuleCost(row.address, row.type, applied, counts, parameters[row.address], trainable[row.address]))
     convention, no_causal = ("half", "none") if causal_half else ("whole", "")
     return Cost(
         table,

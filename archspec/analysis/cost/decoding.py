@@ -76,7 +76,7 @@ def compute_decoding(body: Body, values: Mapping[str, int], past: int, dtype: st
     """
     steps = _find_decoding_step(body)
     if steps.dimension in values:
-        message = f"dimension `{steps.dimension}` is the one along which a decoding step advances"
+        message = f"cannot set the size of dimension `{steps.dimension}`: a decoding step advances along it"
         raise make_error(
             "usage", message, help="remove its size; `--past N` is the number of positions before the step"
         )

@@ -28,11 +28,11 @@ from archspec.pipeline.model import Model, ModelLike, get_compilation
 
 
 class Formula(Displayable):
-    """The parameter count of a model as polynomials in open hyperparameters. Made by `archspec.formula`.
+    """The parameter count of a model as polynomials in open hyperparameters, created by `archspec.formula`.
 
-    `open` has the open hyperparameters with their values in the model, `hyperparameters` all. `total`, `trainable` and
-    `frozen` are polynomials, or integers where nothing in them is open, and `terms` the terms of the total. They hold
-    for all positive integers for which the `assumptions` hold and the spec compiles.
+    `open` has the open hyperparameters with their values in the model, `hyperparameters` all of them. `total`,
+    `trainable` and `frozen` are polynomials, or integers if nothing in them is open; `terms` are the terms of the
+    total. They hold for all positive integers for which the `assumptions` hold and the spec compiles.
     """
 
     def __init__(self, model: Model, open: dict[str, int], outcome: Outcome) -> None:
@@ -51,7 +51,7 @@ class Formula(Displayable):
         return f"<Formula {self.model!r}: {self.text(self.total)}>"
 
     def at(self, **values: int) -> int:
-        """The parameter count with these values; the other open hyperparameters have the model's own.
+        """Return the parameter count for these values; other open hyperparameters have their values in the model.
 
         Raises ValueError for a name that is not open, a value that is not a positive integer, or values for which an
         assumption does not hold.
@@ -65,17 +65,19 @@ class Formula(Displayable):
         numbers = {**self.open, **values}
         for assumption in self.assumptions:
             if not assumption.holds(numbers):
-                raise ValueError(f"the formula assumes {self.assumed(assumption)}")
+                raise ValueError(f"the formula assumes {self.format_assumption(assumption)}")
         return evaluate(self.total, numbers)
 
     def text(self, value: Expression, collect: bool = True) -> str:
-        """A total as text that Python can read; with `collect`, factors of repetitions precede parentheses."""
-        return to_text(value, tuple(self.open), self._counts if collect else ())
+        """Format a total as text that Python can read; with `collect`, factors of repetitions precede parentheses."""
+        return to_text(value, tuple(self.open), self._repetition_counts if collect else ())
 
     def latex(self) -> str:
-        """The counts, sums over uneven repetitions, and the assumptions: a LaTeX `align*` environment."""
+        """Format the counts, sums over uneven repetitions, and the assumptions as a LaTeX `align*` environment."""
         order = tuple(self.open)
-        lines = [rf"\text{{{what}}} &= {to_latex(value, order, self._counts)}" for what, value in self.numbers()]
+        lines = [
+            rf"\text{{{what}}} &= {to_latex(value, order, self._repetition_counts)}" for what, value in self.numbers()
+        ]
         for term in self.terms:
             if term.variable and term.stride == 1:
                 first, last = to_latex(term.first, order), to_latex(term.first + term.rounds - 1, order)
@@ -84,41 +86,41 @@ class Formula(Displayable):
                 address = term.address.replace("_", r"\_")
                 lines.append(rf"\text{{{address}}} &= {sums} = {to_latex(term.total, order)}")
         for assumption in self.assumptions:
-            lines.append(rf"\text{{assuming}} &\quad {self.assumed(assumption, as_latex=True)}")
+            lines.append(rf"\text{{assuming}} &\quad {self.format_assumption(assumption, as_latex=True)}")
         return "\\begin{align*}\n  " + " \\\\\n  ".join(lines) + "\n\\end{align*}\n"
 
     def numbers(self) -> Iterable[tuple[str, Expression]]:
-        """The total; and the trainable and frozen parts if anything is frozen."""
+        """Yield the total, and the trainable and frozen parts if anything is frozen."""
         yield "parameters", self.total
         if self.frozen:
             yield "trainable", self.trainable
             yield "frozen", self.frozen
 
-    def assumed(self, assumption: Assumption, *, as_latex: bool = False) -> str:
-        """An assumption as text, or as LaTeX for math mode."""
+    def format_assumption(self, assumption: Assumption, *, as_latex: bool = False) -> str:
+        """Format an assumption as text, or as LaTeX for math mode."""
         operator, left, right = assumption[:3]
         if operator == "divisible":
             left, right = clear_fractions(left, right)
         else:
-            left, operator, right = _sorted(left, operator, right)
+            left, operator, right = _normalize_comparison(left, operator, right)
         write, words = (to_latex, _LATEX) if as_latex else (to_text, _WORDS)
         order = tuple(self.open)
         return f"{write(left, order)} {words.get(operator, operator)} {write(right, order)}"
 
     @property
-    def _counts(self) -> tuple[str, ...]:
-        """The open hyperparameters that say how often something is repeated."""
+    def _repetition_counts(self) -> tuple[str, ...]:
+        """The open hyperparameters that occur in iteration counts."""
         return tuple(n for n in self.open if any(n in symbols(term.rounds) for term in self.terms))
 
 
-def _sorted(left: Expression, operator: str, right: Expression) -> tuple[Expression, str, Expression]:
-    """A comparison with nothing taken off on either side, and names on the left."""
+def _normalize_comparison(left: Expression, operator: str, right: Expression) -> tuple[Expression, str, Expression]:
+    """Normalize a comparison: no subtraction on either side, and names on the left."""
     terms = terms_of(left - right)
-    above = expression(tuple([term for term in terms if term[1] > 0]))
-    below = expression(tuple([(monomial, -coefficient) for monomial, coefficient in terms if coefficient < 0]))
-    if number(above) is not None:
-        return below, operator.translate(str.maketrans("<>", "><")), above
-    return above, operator, below
+    positive = expression(tuple([term for term in terms if term[1] > 0]))
+    negative = expression(tuple([(monomial, -coefficient) for monomial, coefficient in terms if coefficient < 0]))
+    if number(positive) is not None:
+        return negative, operator.translate(str.maketrans("<>", "><")), positive
+    return positive, operator, negative
 
 
 _WORDS = {"divisible": "is divisible by"}
@@ -126,13 +128,13 @@ _LATEX = {"divisible": r"\text{ is divisible by }", "==": "=", "!=": r"\neq", "<
 
 
 def formula(model: ModelLike, /, *open: str | Sequence[str], **overrides: PlainValue) -> Formula:
-    """The parameter count of a model as a polynomial in the hyperparameters that are named in `open`.
+    """Derive the parameter count of a model as a polynomial in the hyperparameters that are named in `open`.
 
-    `model` is a Model, or what `archspec.load` takes, with its `overrides`. The names are separate arguments
-    (`formula("path/to/spec.arch", "hidden", "layers")`), or one list, which may also be given by keyword
-    (`open=["hidden", "layers"]`). An override of an open hyperparameter sets the value that it has in the model.
+    `model` is a Model or an argument of `archspec.load`, with its `overrides`. The names are separate arguments
+    (`formula("path/to/spec.arch", "hidden", "layers")`) or one list, which may also be passed by keyword
+    (`open=["hidden", "layers"]`). An override of an open hyperparameter sets its value in the model.
 
-    Raises ArchError if the model does not compile, if a name is not that of an integer hyperparameter of it (`usage`),
+    Raises ArchError if the model does not compile, if a name is not an integer hyperparameter of the model (`usage`),
     or if no formula can be derived (`no-formula`).
     """
     if not open and isinstance(overrides.get("open"), Sequence):
@@ -141,35 +143,35 @@ def formula(model: ModelLike, /, *open: str | Sequence[str], **overrides: PlainV
     compiled = as_model(model, overrides)
     compilation = get_compilation(compiled)
     integers = {n: value for n, value in compiled.hyperparameters.items() if type(value) is int}
-    values = {name: _value(compiled, name, integers) for name in names}
+    values = {name: _model_value(compiled, name, integers) for name in names}
     if not values:
-        help = f"use `--open NAME,NAME`; {_choices(integers)}"
+        help = f"use `--open NAME,NAME`; {_choices_help(integers)}"
         raise make_error("usage", "no open hyperparameters specified", help=help)
     outcome = derive(compilation.unit, compilation.node, compiled.overrides, values, integers)
     derived = Formula(compiled, values, outcome)
     for assumption in derived.assumptions:
         if not assumption.holds(values):
-            message = f"the formula that was found assumes {derived.assumed(assumption)}"
-            own = ", ".join(f"{name} = {value}" for name, value in values.items())
-            raise make_error("no-formula", f"{message}, which is false for {compiled.name} ({own})", assumption.span)
+            message = f"the derived formula assumes {derived.format_assumption(assumption)}"
+            point = ", ".join(f"{name} = {value}" for name, value in values.items())
+            raise make_error("no-formula", f"{message}, which is false for {compiled.name} ({point})", assumption.span)
     if (derived.at(), evaluate(derived.frozen, values)) != (compiled.params.total, compiled.params.frozen):
         message = f"the formula for {compiled.name} does not evaluate to its total"
         raise make_error("internal", f"{message}; this is a bug in archspec; please report it")
     return derived
 
 
-def _value(model: Model, name: str, integers: dict[str, int]) -> int:
-    """The value that an open hyperparameter has in the model. Raises ArchError if it cannot be open."""
+def _model_value(model: Model, name: str, integers: dict[str, int]) -> int:
+    """Return the value of an open hyperparameter in the model. Raises ArchError if it cannot be open."""
     if name not in model.hyperparameters:
-        help = suggest(name, list(integers)) or _choices(integers)
+        help = suggest(name, list(integers)) or _choices_help(integers)
         raise make_error("usage", f'unknown hyperparameter `{name}` of "{model.name}"', help=help)
     if name not in integers or integers[name] < 1:
         message = f"`{name}` cannot be open: its value is not a positive integer"
-        raise make_error("usage", message, help=_choices(integers))
+        raise make_error("usage", message, help=_choices_help(integers))
     return integers[name]
 
 
-def _choices(integers: dict[str, int]) -> str:
+def _choices_help(integers: dict[str, int]) -> str:
     if not integers:
         return "the model has no integer hyperparameters"
     return f"integer hyperparameters: {', '.join(integers)}"

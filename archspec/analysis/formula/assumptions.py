@@ -17,20 +17,20 @@ from archspec.analysis.formula.restarts import (
     COMPARE,
     MARK,
     Assumption,
-    Cases,
+    CasesRestart,
     Iterations,
     NoFormulaError,
-    Probed,
-    Rescheduled,
+    OpenRestart,
+    ProbeRestart,
     Schedule,
+    ScheduleRestart,
     Segment,
-    Solved,
     State,
-    Widened,
-    divided,
-    divided_by,
-    is_of_loop,
-    slope_of,
+    SubstitutionRestart,
+    as_divisibility,
+    divide_symbol,
+    is_segment_index,
+    linear_slope,
     threshold,
 )
 from archspec.compiler.evaluate.program import Program
@@ -58,12 +58,12 @@ if TYPE_CHECKING:
     from archspec.ir.module import Call, Module
 
 MAX_CASES = 8
-MAX_PEELED = 16
+MAX_PEELED_ITERATIONS = 16
 MAX_STRIDE = 16
 
 
 class Solver:
-    """Decides comparisons and records assumptions in one compilation with open hyperparameters."""
+    """Solver of comparisons in one compilation with open hyperparameters; records the assumptions."""
 
     program: Program
 
@@ -72,7 +72,7 @@ class Solver:
         self.active: list[Segment] = []
         self.assumptions: dict[tuple[str, Expression, Expression], Assumption] = {}
         self.divisions: dict[tuple[Dim, Dim], Span] = {}  # location of each division, by its operands
-        self.around: dict[Module, dict[str, tuple[Segment, ...]]] = {}  # the loops around the members of a module
+        self.enclosing_loops: dict[Module, dict[str, tuple[Segment, ...]]] = {}  # by module and address of a member
         self.segments: dict[str, Segment] = {}  # by their symbol
         self.intervals: dict[str, tuple[Dim, Dim]] = {}  # first and last (exclusive) of an index, by its text
         self._loops: dict[Call, tuple[Segment, ...]] = {}
@@ -80,8 +80,8 @@ class Solver:
         self._requires = False
 
     @contextmanager
-    def requiring(self) -> Generator[None]:
-        """Mark the assumptions made meanwhile as required by the spec."""
+    def assumptions_required(self) -> Generator[None]:
+        """Mark the assumptions made inside the context as required by the spec."""
         before, self._requires = self._requires, True
         yield
         self._requires = before
@@ -89,13 +89,13 @@ class Solver:
     # Calls
 
     def repeat(self, call: Call, segment: Segment) -> None:
-        """Record that a call is applied in every iteration of a segment; later segments are around earlier ones."""
+        """Record that a call is applied in every iteration of a segment; later segments enclose earlier ones."""
         self._loops[call] = (segment, *self._loops.get(call, ()))
 
-    def loops_around(self, call: Call) -> tuple[Segment, ...]:
+    def segments_around(self, call: Call) -> tuple[Segment, ...]:
         """Return the segments around a call in its body, outermost first."""
-        inside = self.loops_around(call.origin) if call.origin is not None else ()
-        return (*self._loops.get(call, ()), *inside)
+        inner = self.segments_around(call.origin) if call.origin is not None else ()
+        return (*self._loops.get(call, ()), *inner)
 
     # Values
 
@@ -129,26 +129,26 @@ class Solver:
         if not any(isinstance(value, float) for value in values):
             try:
                 return op.scalar(*values)
-            except TypeError:  # it supports known numbers only
+            except TypeError:  # the operation supports known numbers only
                 pass
             except ArithmeticError as problem:
                 self.refuse(f"`{op.name}`: {problem}", span)
         if op.least is not None and isinstance(values[0], Polynomial):
-            self.assume_least(values[0], op.least, span)
+            self.assume_minimum(values[0], op.least, span)
         if op.dtype() in ("int", "bool"):
             self.refuse(f"cannot apply `{op.name}` to a real number that depends on an open hyperparameter", span)
         return UNKNOWN
 
     def decide(self, operator: str, left: Dim, right: Dim, span: Span) -> bool:
-        """Whether `left operator right` holds. Raises Restart or Refusal if that differs between values."""
-        known = self.known(operator, left - right)
-        if known is None:
+        """Whether `left operator right` holds. Raises Restart or NoFormulaError if that differs between values."""
+        decision = self.prove(operator, left - right)
+        if decision is None:
             self._split(left - right, span)
             self.refuse(f"cannot decide `{self.describe(left)} {operator} {self.describe(right)}` for all values", span)
-        return known
+        return decision
 
-    def known(self, operator: str, difference: Dim) -> bool | None:
-        """Whether `difference operator 0` holds for all values (True) or for none (False); otherwise None."""
+    def prove(self, operator: str, difference: Dim) -> bool | None:
+        """Return True if `difference operator 0` holds for all values, False if it holds for none, otherwise None."""
         low, high = self._bounds(difference)
         signs = {
             -1: low is None or low < 0,
@@ -158,46 +158,46 @@ class Solver:
         answers = {COMPARE[operator](sign, 0) for sign, is_possible in signs.items() if is_possible}
         return all(answers) if len(answers) < 2 else None  # an index of an empty loop has no sign
 
-    def _limits(self, dim: Dim) -> tuple[Dim, Dim]:
-        """The least and the greatest value over the indices of loops, as far as it is linear in these."""
+    def _extreme_values(self, dim: Dim) -> tuple[Dim, Dim]:
+        """Return the minimum and the maximum over the indices of loops in which `dim` is linear."""
         limits: list[Dim] = [dim, dim]
         for segment in reversed(self.active):
             for side, limit in enumerate(limits):
-                slope = slope_of(limit, segment.symbol)
+                slope = linear_slope(limit, segment.symbol)
                 if slope:
                     extreme = 1 if (slope > 0) == (side == 0) else segment.number
                     limits[side] = substitute(limit, {segment.symbol: extreme})
         return limits[0], limits[1]
 
     def _bounds(self, dim: Dim) -> Bounds:
-        """Like `bounds`, with each index between its first and its last value."""
-        known = bounds(dim)
-        least, most = self._limits(dim)
-        low, high = bounds(least)[0], bounds(most)[1]
-        return known[0] if low is None else low, known[1] if high is None else high
+        """Return the bounds of `dim`, with each index between its first and its last value."""
+        own_bounds = bounds(dim)
+        minimum, maximum = self._extreme_values(dim)
+        low, high = bounds(minimum)[0], bounds(maximum)[1]
+        return own_bounds[0] if low is None else low, own_bounds[1] if high is None else high
 
     def _split(self, difference: Dim, span: Span) -> None:
-        """Raise the restart after which the sign of `difference` is known, if there is one."""
+        """Raise a restart after which the sign of `difference` is known, if possible."""
         for segment in reversed(self.active):
             if segment.symbol in symbols(difference):
                 self._split_loop(difference, segment)
         names = symbols(difference)
         if len(names) == 1 and names <= self.state.point.keys():
-            (only,) = names
-            upto = threshold(difference, only)
-            if upto is not None and 1 <= upto <= MAX_CASES:
-                raise Cases(only, upto, span)
+            (name,) = names
+            limit = threshold(difference, name)
+            if limit is not None and 1 <= limit <= MAX_CASES:
+                raise CasesRestart(name, limit, span)
 
     def _split_loop(self, difference: Dim, segment: Segment) -> None:
-        upto = threshold(difference, segment.symbol)
-        if upto is not None and upto >= 1:
-            singles = substitute(segment.position, {segment.symbol: upto}) - segment.first + 1
+        limit = threshold(difference, segment.symbol)
+        if limit is not None and limit >= 1:
+            singles = substitute(segment.position, {segment.symbol: limit}) - segment.first + 1
             if isinstance(singles, int):
                 self.divide_loop(segment, prefix=singles)
         back = segment.number + 1 - symbol(segment.symbol)
-        upto = threshold(substitute(difference, {segment.symbol: back}), segment.symbol)
-        if upto is not None and upto >= 1 and segment.stride == 1:
-            self.divide_loop(segment, tail=upto)
+        limit = threshold(substitute(difference, {segment.symbol: back}), segment.symbol)
+        if limit is not None and limit >= 1 and segment.stride == 1:
+            self.divide_loop(segment, tail=limit)
         self.divide_loop(segment, stride=lcm(*_moduli(difference, segment.symbol)))
 
     def divide_loop(
@@ -205,36 +205,39 @@ class Solver:
     ) -> None:
         """Restart, within limits, with more single iterations at the ends of a loop, or more residue classes.
 
-        With `probes`, an iteration has an error, and single ones may show what they change.
+        `probes`: an iteration has an error, and processing iterations singly may determine the changes in each.
         """
         before = self.state.schedules.get(segment.key, Schedule())
         schedule = Schedule(before.prefix + prefix, before.tail + tail, before.stride * stride)
-        within = max(schedule.prefix, schedule.tail) <= MAX_PEELED and schedule.stride <= MAX_STRIDE
+        within = max(schedule.prefix, schedule.tail) <= MAX_PEELED_ITERATIONS and schedule.stride <= MAX_STRIDE
         if within and schedule != before:
-            raise (Probed if probes else Rescheduled)(segment.key, schedule)
+            raise (ProbeRestart if probes else ScheduleRestart)(segment.key, schedule)
 
     # Assumptions
 
     def assume(self, operator: str, left: Dim, right: Dim, span: Span) -> None:
-        """Make `left operator right` hold, or record that it must, if it is not known. Raises Restart or Refusal."""
+        """Make `left operator right` hold, or record it as an assumption, unless it is proved.
+
+        Raises Restart or NoFormulaError.
+        """
         difference = left - right
-        if self.known(operator, difference):
+        if self.prove(operator, difference):
             return
-        assumption = self._possible(operator, left, right, span)
+        assumption = self._create_assumption(operator, left, right, span)
         if operator == "==":
-            parts = divided(difference)
+            parts = as_divisibility(difference)
             if parts is not None:
                 self._assume_divisible(*parts, span)
                 return
         if operator in (">=", ">", "<=", "<"):
             positive = difference if operator[0] == ">" else -difference
-            self._raise_least(positive + operator.count("="), assumption)
+            self._substitute_minimum(positive + operator.count("="), assumption)
         if operator == ">=":
-            assumption = self._possible(operator, self._undivided(difference), 0, span)
-        self._note(assumption)
+            assumption = self._create_assumption(operator, self._eliminate_division(difference), 0, span)
+        self._record(assumption)
 
-    def _possible(self, operator: str, left: Dim, right: Dim, span: Span) -> Assumption:
-        """The assumption that `left operator right`, which must hold for the values in the model."""
+    def _create_assumption(self, operator: str, left: Dim, right: Dim, span: Span) -> Assumption:
+        """Create the assumption that `left operator right`, which must hold for the values in the model."""
         assumption = Assumption(operator, left, right, span, self._requires)
         point = {name: value for name, value in self.state.point.items() if value is not None}
         names = symbols(left) | symbols(right)
@@ -242,15 +245,15 @@ class Solver:
             self.refuse(f"cannot prove `{self.describe(left)} {operator} {self.describe(right)}` for all values", span)
         return assumption
 
-    def assume_least(self, size: Dim, least: int, span: Span) -> None:
-        """Makes a size that an operation checks at least `least`, or records that it must be.
+    def assume_minimum(self, size: Dim, minimum: int, span: Span) -> None:
+        """Make a size that an operation checks at least `minimum`, or record that as an assumption.
 
-        A dimension of an input is any positive integer, and the size has to be large enough for one of them.
+        A dimension of an input is any positive integer, and the size must be large enough for one of them.
         """
-        difference = size - least
-        if self.known(">=", difference):
+        difference = size - minimum
+        if self.prove(">=", difference):
             return
-        limit = self._limits(difference)[0]
+        limit = self._extreme_values(difference)[0]
         free = symbols(limit) - self.state.point.keys() - {segment.symbol for segment in self.active}
         if free and symbols(limit) == free:
             return
@@ -260,59 +263,61 @@ class Solver:
             if any(scale > 0 and bounds(term)[1] is None for term, scale in terms):
                 return
             if any(atom.kind != "symbol" for term, _ in terms for atom in atoms(term)):
-                self.refuse(f"cannot prove `{self.describe(size)} >= {least}` for all values", span)
+                self.refuse(f"cannot prove `{self.describe(size)} >= {minimum}` for all values", span)
             limit = substitute(limit, dict.fromkeys(free, 1))
-            if self.known(">=", limit):
+            if self.prove(">=", limit):
                 return
-        # Nothing else is decided by it, so the compilation goes on with the same symbols.
-        self._note(self._possible(">=", self._undivided(limit), 0, span))
+        # No other decision depends on this, so the compilation continues with the same symbols.
+        self._record(self._create_assumption(">=", self._eliminate_division(limit), 0, span))
 
-    def _undivided(self, limit: Dim) -> Dim:
-        """An expression that is at least 0 where `limit` is, and nowhere else: a // b >= n where a >= n * b."""
+    def _eliminate_division(self, limit: Dim) -> Dim:
+        """Return an expression that is at least 0 exactly if `limit` is: a // b >= n if and only if a >= n * b."""
         for atom in atoms(limit):
-            rest = limit - expression(((((atom, 1),), 1),))
-            if atom.kind == "//" and atom not in atoms(rest):
+            remainder = limit - expression(((((atom, 1),), 1),))
+            if atom.kind == "//" and atom not in atoms(remainder):
                 part, divisor = map(expression, atom.arguments)
-                if self.known(">", divisor):
-                    return part + rest * divisor
+                if self.prove(">", divisor):
+                    return part + remainder * divisor
         return limit
 
-    def _note(self, assumption: Assumption) -> None:
+    def _record(self, assumption: Assumption) -> None:
         self.assumptions.setdefault(assumption[:3], assumption)
 
-    def _raise_least(self, positive: Dim, assumption: Assumption) -> None:
-        """Substitute a symbol if it has a minimum because `positive` is positive."""
+    def _substitute_minimum(self, positive: Dim, assumption: Assumption) -> None:
+        """Substitute a symbol that has a minimum because `positive` is positive."""
         names = symbols(positive)
-        for only in names if len(names) == 1 else ():
-            upto = threshold(positive, only)
-            if (slope_of(positive, only) or 0) > 0 and upto is not None and upto >= 1:
-                fresh = self.state.fresh(only)
-                raise Solved(only, symbol(fresh) + upto, fresh, symbol(only) - upto, assumption)
+        for name in names if len(names) == 1 else ():
+            limit = threshold(positive, name)
+            if (linear_slope(positive, name) or 0) > 0 and limit is not None and limit >= 1:
+                new_symbol = self.state.unused_symbol(name)
+                raise SubstitutionRestart(
+                    name, symbol(new_symbol) + limit, new_symbol, symbol(name) - limit, assumption
+                )
 
     def _assume_divisible(self, part: Dim, divisor: Dim, span: Span) -> None:
         assumption = Assumption("divisible", part, divisor, span, self._requires)
         if isinstance(part, int):
-            wider = tuple(n for n, value in self.state.closed.items() if abs(value) == abs(part))
-            if wider:
-                raise Widened(wider)
+            names = tuple(n for n, value in self.state.closed.items() if abs(value) == abs(part))
+            if names:
+                raise OpenRestart(names)
         elif len(part.terms) == 1 and len(symbols(part)) == 1:
             (only,) = symbols(part)
-            scale = slope_of(part, only)
-            by: Dim | None = None
+            scale = linear_slope(part, only)
+            factor: Dim | None = None
             if scale and isinstance(divisor, int):
-                by = divisor // gcd(divisor, scale)
+                factor = divisor // gcd(divisor, scale)
             elif scale == 1 and only not in symbols(divisor):
-                by = divisor
-            inverse = divided_by(only, by) if by is not None else None
-            if by is not None and inverse is not None:
-                fresh = self.state.fresh(only)
-                raise Solved(only, by * symbol(fresh), fresh, inverse, assumption)
-        self._note(assumption)
+                factor = divisor
+            inverse = divide_symbol(only, factor) if factor is not None else None
+            if factor is not None and inverse is not None:
+                new_symbol = self.state.unused_symbol(only)
+                raise SubstitutionRestart(only, factor * symbol(new_symbol), new_symbol, inverse, assumption)
+        self._record(assumption)
 
     # Loops
 
     def iterations(self, key: Hashable, variable: str, first: Dim, last: Dim, span: Span, depth: int) -> Iterations:
-        """Return the iterations of a loop; their number is made at least that of the single ones."""
+        """Return the iterations of a loop, and assume that there are at least as many as are processed singly."""
         schedule = self.state.schedules.get(key, Schedule())
         single = schedule.prefix + schedule.tail
         self.assume(">=", last - first, single, span)
@@ -337,7 +342,7 @@ class Solver:
 
     def index_text(self, index: Polynomial) -> str | None:
         """Return the text of a symbolic index in an address; None if it cannot be an index."""
-        if not self.known(">=", index):
+        if not self.prove(">=", index):
             return None
         for segment in self.active:
             if index == segment.position:
@@ -347,10 +352,10 @@ class Solver:
             self.intervals[text] = (index, index + 1)
         return text
 
-    def refuse_sum(self, each: Expression, segment: Segment, span: Span) -> NoReturn:
-        """Divide a loop differently if the sum of `each` over it has no closed form, or refuse."""
-        self.divide_loop(segment, stride=lcm(*_moduli(each, segment.symbol)))
-        message = f"no closed form is known for the sum of {self.describe(each)} over `{segment.variable}`"
+    def refuse_sum(self, summand: Expression, segment: Segment, span: Span) -> NoReturn:
+        """Divide a loop differently if the sum of `summand` over it has no closed form, or refuse."""
+        self.divide_loop(segment, stride=lcm(*_moduli(summand, segment.symbol)))
+        message = f"no closed form for the sum of {self.describe(summand)} over `{segment.variable}`"
         self.program.report.error("no-formula", message, span)
         raise NoFormulaError
 
@@ -362,18 +367,18 @@ class Solver:
 
     def translate(self, message: str) -> str:
         """Replace the symbols in a message by their meanings, and indices in addresses as in the terms of a formula."""
-        message = re.sub(r"(?<![^.`])\{([^{}]*)\}", lambda m: "*" if is_of_loop(m[1]) else f"({m[1]})", message)
+        message = re.sub(r"(?<![^.`])\{([^{}]*)\}", lambda m: "*" if is_segment_index(m[1]) else f"({m[1]})", message)
         for segment in self.segments.values():
             message = message.replace(str(segment.position), segment.variable)
         meanings = {n: to_text(m) for n, m in self._meanings().items()}
         return re.sub(rf"\w*{MARK}\w*", lambda m: _operand(meanings.get(m[0], m[0])), message)
 
     def _meanings(self) -> dict[str, Expression]:
-        found = dict(self.state.meanings)
+        meanings = dict(self.state.meanings)
         for segment in self.segments.values():
-            first = substitute(segment.first, found)
-            found[segment.symbol] = ratio(index(segment.variable) - first, segment.stride) + 1
-        return found
+            first = substitute(segment.first, meanings)
+            meanings[segment.symbol] = ratio(index(segment.variable) - first, segment.stride) + 1
+        return meanings
 
     def refuse(self, message: str, span: Span) -> NoReturn:
         self.program.error("no-formula", message, span)

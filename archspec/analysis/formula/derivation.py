@@ -1,7 +1,7 @@
-"""Derivation of parameter counts as polynomials: compiles a model with symbols for its open hyperparameters.
+"""Derivation of parameter counts as polynomials, by compiling a model with symbols for its open hyperparameters.
 
-A compilation that has to make an assumption or a case distinction ends with a restart; the result of the next
-compilation is converted back to the earlier symbols.
+A compilation that must make an assumption or a case distinction ends with a restart; the result of the next compilation
+is converted back to the earlier symbols.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import TypeAlias
 from archspec.analysis.formula.assumptions import Solver
 from archspec.analysis.formula.restarts import (
     MARK,
-    Cases,
+    CasesRestart,
     NoFormulaError,
-    Probed,
-    Rescheduled,
+    OpenRestart,
+    ProbeRestart,
     Restart,
-    Solved,
+    ScheduleRestart,
     State,
-    Widened,
+    SubstitutionRestart,
 )
 from archspec.analysis.formula.symbolic_numbers import SymbolicArithmetic
 from archspec.analysis.formula.totals import Outcome, Totals
@@ -37,10 +37,10 @@ from archspec.ir.table import PlainValue
 from archspec.language.syntax import tree
 
 Measure: TypeAlias = Callable[[Solver, CompiledModel], dict[str, Expression]]
-"""Derives numbers by name from a compilation with open hyperparameters; it may make further assumptions."""
+"""A function that derives numbers by name from a compilation with symbols; it may make further assumptions."""
 
 MAX_COMPILATIONS = 200
-MAX_UNASKED = 2
+MAX_UNREQUIRED = 2
 
 
 def derive(
@@ -53,27 +53,29 @@ def derive(
 ) -> Outcome:
     """Derive the parameter counts of a model as polynomials in the hyperparameters `open`.
 
-    `open` has their values in the model, which compiles without errors, and `closed` those of the other integers.
-    `measure` derives further numbers from each compilation.
-    Raises ArchError (`no-formula`) if that is not possible.
+    `open` has their values in the model, which compiles without errors, and `closed` the values of the other integer
+    hyperparameters. `measure` derives further numbers from each compilation.
+    Raises ArchError (`no-formula`) if there is no formula.
     """
-    wider = dict(open)
-    closed = _fixed(unit, model, overrides, _state(wider, closed))
+    open_values = dict(open)
+    closed = _find_fixed_values(unit, model, overrides, _initial_state(open_values, closed))
     while True:
-        kept = {n: value for n, value in closed.items() if n not in wider}
+        fixed = {n: value for n, value in closed.items() if n not in open_values}
         try:
             # Hyperparameters opened only to state an assumption do not change the values that follow from them.
-            outcome = Derivation(unit, model, {**overrides, **kept}, measure).derived(_state(wider, kept))
-        except Widened as step:
-            wider |= {n: closed[n] for n in step.names}
+            outcome = Derivation(unit, model, {**overrides, **fixed}, measure).derive_outcome(
+                _initial_state(open_values, fixed)
+            )
+        except OpenRestart as step:
+            open_values |= {n: closed[n] for n in step.names}
             continue
-        outcome = outcome.substitute({n + MARK: symbol(n) for n in wider})
-        outcome = outcome.substitute({n: value for n, value in wider.items() if n not in open})
-        assumed = {a[:3]: a for a in outcome.assumptions if symbols(a.left) | symbols(a.right)}
-        return outcome._replace(assumptions=tuple(assumed.values()))
+        outcome = outcome.substitute({n + MARK: symbol(n) for n in open_values})
+        outcome = outcome.substitute({n: value for n, value in open_values.items() if n not in open})
+        assumptions = {a[:3]: a for a in outcome.assumptions if symbols(a.left) | symbols(a.right)}
+        return outcome._replace(assumptions=tuple(assumptions.values()))
 
 
-def _state(open: Mapping[str, int], closed: Mapping[str, int]) -> State:
+def _initial_state(open: Mapping[str, int], closed: Mapping[str, int]) -> State:
     marked = {n: n + MARK for n in open}
     return State(
         {n: symbol(m) for n, m in marked.items()},
@@ -84,17 +86,21 @@ def _state(open: Mapping[str, int], closed: Mapping[str, int]) -> State:
     )
 
 
-def _fixed(unit: Unit, model: tree.Model, overrides: Mapping[str, PlainValue], state: State) -> dict[str, int]:
-    """Return the closed integers that are used and depend on no open one; none if that cannot be determined."""
+def _find_fixed_values(
+    unit: Unit, model: tree.Model, overrides: Mapping[str, PlainValue], state: State
+) -> dict[str, int]:
+    """Return the closed integers that are used and depend on no open ones; none if this cannot be determined."""
     solver = Solver(state)
     program = solver.program = Program(SymbolicArithmetic(solver))
     program.begin(Report(), unit.source)
-    form = resolve_model(unit, model, program.report)
-    assert form is not None
+    definition_call = resolve_model(unit, model, program.report)
+    assert definition_call is not None
     with suppress(Restart, NoFormulaError, ArchError, StopCompilation, OverflowError):
-        values = hyperparameters(program, unit, form, {**overrides, **state.hyperparameters}) or {}
+        values = hyperparameters(program, unit, definition_call, {**overrides, **state.hyperparameters}) or {}
         fixed = {n: value for n, value in state.closed.items() if values.get(n) == value}
-        return {n: value for n, value in fixed.items() if uses_hyperparameter(form.definition, n, program.report)}
+        return {
+            n: value for n, value in fixed.items() if uses_hyperparameter(definition_call.definition, n, program.report)
+        }
     return {}
 
 
@@ -111,32 +117,32 @@ class Derivation:
         self.compilations = 0
         self.work = 0
 
-    def derived(self, state: State) -> Outcome:
+    def derive_outcome(self, state: State) -> Outcome:
         """Return the outcome of a compilation from `state`, with as few additional assumptions as possible."""
-        for unasked in range(MAX_UNASKED):
+        for unrequired in range(MAX_UNREQUIRED):
             with suppress(ArchError):
-                return self.derive(state, unasked)
-        return self.derive(state, MAX_UNASKED)
+                return self.derive(state, unrequired)
+        return self.derive(state, MAX_UNREQUIRED)
 
-    def derive(self, state: State, unasked: int) -> Outcome:
+    def derive(self, state: State, unrequired: int) -> Outcome:
         """Return the outcome of a compilation that starts with `state`, in its symbols.
 
-        `unasked` limits the assumptions that a quotient is exact although no `require` demands it.
+        `unrequired` limits the assumptions that a quotient is exact although no `require` demands it.
         """
         solver = Solver(state)
         try:
             return self._compile(solver)
-        except Rescheduled as step:
-            outcome = self._divisible(solver, unasked) if isinstance(step, Probed) else None
+        except ScheduleRestart as step:
+            outcome = self._derive_divisible(solver, unrequired) if isinstance(step, ProbeRestart) else None
             if outcome is not None:
                 return outcome
-            return self.derive(state._replace(schedules={**state.schedules, step.key: step.schedule}), unasked)
-        except Solved as step:
-            return self._solved(state, step, unasked)
-        except Cases as step:
-            return self._cases(state, step, unasked)
+            return self.derive(state._replace(schedules={**state.schedules, step.key: step.schedule}), unrequired)
+        except SubstitutionRestart as step:
+            return self._derive_substituted(state, step, unrequired)
+        except CasesRestart as step:
+            return self._derive_cases(state, step, unrequired)
         except ArchError:
-            outcome = self._divisible(solver, unasked)
+            outcome = self._derive_divisible(solver, unrequired)
             if outcome is None:
                 raise
             return outcome
@@ -169,39 +175,39 @@ class Derivation:
             raise make_error("internal", f"{message}; this is a bug in archspec; please report it")
         raise ArchError([_as_refusal(first, solver)])
 
-    def _solved(self, state: State, step: Solved, unasked: int) -> Outcome:
-        outcome = self.derive(state.replaced(step.old, step.by, step.fresh, step.inverse), unasked)
-        outcome = _restated(outcome, step.fresh, step.inverse, step.assumption.span)
+    def _derive_substituted(self, state: State, step: SubstitutionRestart, unrequired: int) -> Outcome:
+        outcome = self.derive(state.replace_symbol(step.old, step.replacement, step.fresh, step.inverse), unrequired)
+        outcome = _substitute_symbol(outcome, step.fresh, step.inverse, step.assumption.span)
         return outcome._replace(assumptions=(step.assumption, *outcome.assumptions))
 
-    def _cases(self, state: State, step: Cases, unasked: int) -> Outcome:
-        """Return the outcome for large values of a symbol if small values lead to the same."""
-        old, upto, fresh = step.name, step.upto, state.fresh(step.name)
+    def _derive_cases(self, state: State, step: CasesRestart, unrequired: int) -> Outcome:
+        """Return the outcome for large values of a symbol if small values have the same outcome."""
+        old, upto, fresh = step.name, step.upto, state.unused_symbol(step.name)
         shifted = symbol(old) - upto
-        large = self.derive(state.replaced(old, symbol(fresh) + upto, fresh, shifted), unasked)
-        large = _restated(large, fresh, shifted, step.span)
+        large = self.derive(state.replace_symbol(old, symbol(fresh) + upto, fresh, shifted), unrequired)
+        large = _substitute_symbol(large, fresh, shifted, step.span)
         assumptions = list(large.assumptions)
         for value in range(1, upto + 1):
-            small = self.derive(state.replaced(old, value), unasked)
-            if _numbers(small) != _numbers(_restated(large, old, value, step.span)):
+            small = self.derive(state.replace_symbol(old, value), unrequired)
+            if _comparable_numbers(small) != _comparable_numbers(_substitute_symbol(large, old, value, step.span)):
                 raise make_error("no-formula", "the parameters depend on how this is decided", step.span)
             assumptions += small.assumptions
-        # What one case requires may not be required in the others.
+        # A requirement of one case may not be a requirement of the others.
         return large._replace(assumptions=tuple([a._replace(is_required=False) for a in assumptions]))
 
-    def _divisible(self, solver: Solver, unasked: int) -> Outcome | None:
+    def _derive_divisible(self, solver: Solver, unrequired: int) -> Outcome | None:
         """Return the outcome under the assumption that a quotient is exact, as it is in the model."""
-        widened: Widened | None = None
-        for (part, divisor), span in reversed(solver.divisions.items()) if unasked else ():
-            one, other = solver.state.value(part), solver.state.value(divisor)
-            if one is None or other is None or one % other:
+        widened: OpenRestart | None = None
+        for (part, divisor), span in reversed(solver.divisions.items()) if unrequired else ():
+            dividend_value, divisor_value = solver.state.value(part), solver.state.value(divisor)
+            if dividend_value is None or divisor_value is None or dividend_value % divisor_value:
                 continue
             try:
                 solver.assume("==", part % divisor, 0, span)
-            except Solved as step:
+            except SubstitutionRestart as step:
                 with suppress(ArchError):
-                    return self._solved(solver.state, step, unasked - 1)
-            except Widened as step:
+                    return self._derive_substituted(solver.state, step, unrequired - 1)
+            except OpenRestart as step:
                 widened = widened or step
             except NoFormulaError:
                 pass
@@ -210,28 +216,28 @@ class Derivation:
         return None
 
 
-def _restated(outcome: Outcome, symbol: str, by: Expression, span: Span) -> Outcome:
+def _substitute_symbol(outcome: Outcome, symbol: str, replacement: Expression, span: Span) -> Outcome:
     """Substitute a symbol in an outcome."""
     try:
-        return outcome.substitute({symbol: by})
+        return outcome.substitute({symbol: replacement})
     except (OverflowError, ValueError) as problem:
         message = f"the consequence of this cannot be written as a polynomial: {problem}"
         raise make_error("no-formula", message, span) from None
 
 
-def _numbers(outcome: Outcome) -> dict[str, Expression]:
+def _comparable_numbers(outcome: Outcome) -> dict[str, Expression]:
     """Return the total, the frozen parameters, and the terms without their indices."""
-    found = {"total": outcome.total, "frozen": outcome.frozen}
-    found |= {f"measure {name}": number for name, number in outcome.measures.items()}
+    numbers = {"total": outcome.total, "frozen": outcome.frozen}
+    numbers |= {f"measure {name}": number for name, number in outcome.measures.items()}
     for term in outcome.terms:
-        place = re.sub(r"(?<![^.])(\d+|\(.*?\))(?![^.])", "*", term.address)
-        found[f".{place}"] = found.get(f".{place}", 0) + term.total
-    return {place: number for place, number in found.items() if number}
+        pattern = re.sub(r"(?<![^.])(\d+|\(.*?\))(?![^.])", "*", term.address)
+        numbers[f".{pattern}"] = numbers.get(f".{pattern}", 0) + term.total
+    return {pattern: number for pattern, number in numbers.items() if number}
 
 
-def _as_refusal(found: Diagnostic, solver: Solver) -> Diagnostic:
+def _as_refusal(diagnostic: Diagnostic, solver: Solver) -> Diagnostic:
     """Convert the error of a compilation to the reason why there is no formula."""
     names = ", ".join(f"`{n}`" for n in solver.state.hyperparameters)
-    notes = tuple([note._replace(text=solver.translate(note.text)) for note in found.notes])
+    notes = tuple([note._replace(text=solver.translate(note.text)) for note in diagnostic.notes])
     help = f"remove what this depends on from --open; open now: {names}"
-    return Diagnostic("no-formula", solver.translate(found.message), found.span, notes, help)
+    return Diagnostic("no-formula", solver.translate(diagnostic.message), diagnostic.span, notes, help)

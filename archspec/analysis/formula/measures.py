@@ -1,6 +1,6 @@
 """Work and parameters of parts of a model with open hyperparameters, as polynomials, from one compilation with symbols.
 
-Every function may make further assumptions, and raises Refusal after reporting why there is no formula.
+Every function may make further assumptions, and raises NoFormulaError after reporting why there is no formula.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NoReturn
 from archspec.analysis.cost.memory import BITS
 from archspec.analysis.formula.assumptions import Solver
 from archspec.analysis.formula.restarts import NoFormulaError, Segment
-from archspec.analysis.formula.totals import Numbers, Totals
+from archspec.analysis.formula.totals import ParameterCounts, Totals
 from archspec.compiler.elaborate.models import CompiledModel
 from archspec.core.algebra import Dim, Expression, Polynomial, expand, substitute, sum_over_index, symbols
 from archspec.core.diagnostics import Span
@@ -27,41 +27,41 @@ from archspec.ir.table import Tensor
 from archspec.ir.tabulate import build_table
 from archspec.ir.work import NO_WORK, Work, call_work
 
-_EXACT_IN_ADDRESSES = re.compile(r"[0-9?\[]")
-"""What a pattern can tell the iterations of a loop apart by."""
+_DISTINGUISHING_WILDCARDS = re.compile(r"[0-9?\[]")
+"""The characters with which a pattern can distinguish the iterations of a loop."""
 
 
 def work(solver: Solver, body: Body, sizes: Mapping[str, int]) -> Work:
     """Return the work of a body at sizes of its dimensions, which the model must accept."""
     _Sizes(solver, sizes).outputs(body, tuple([None] * len(body.inputs)))
-    return _WorkSum(solver, sizes).of(body)
+    return _WorkSum(solver, sizes).body_work(body)
 
 
-def total(solver: Solver, root: Module) -> Numbers:
+def total(solver: Solver, root: Module) -> ParameterCounts:
     """Return the parameter count, and the number of frozen parameters."""
-    return Totals(solver, root).whole()
+    return Totals(solver, root).model_total()
 
 
-def in_bytes(solver: Solver, root: Module, dtype: str) -> Expression:
-    """Return the bytes of the parameters as elements of a type, rounded up to whole bytes."""
+def parameter_bytes(solver: Solver, root: Module, dtype: str) -> Expression:
+    """Return the bytes of the parameters as elements of a type, rounded up to full bytes."""
     return -(-total(solver, root).total * BITS[dtype] // 8)
 
 
 def active(solver: Solver, compiled: CompiledModel, span: Span) -> Expression:
-    """Return the parameters that are used for one token, which are all if nothing is chosen."""
+    """Return the number of parameters that are used for one token: all if the model makes no choices."""
     if has_choices(compiled.body):
         solver.refuse("there is no formula for the parameters that are used for one token", span)
     return total(solver, compiled.module).total
 
 
 def parameters_where(solver: Solver, root: Module, keep: Callable[[Tensor], bool]) -> Expression:
-    """Sum the tensors that `keep` selects, each at the name under which it is counted."""
+    """Sum the tensors that `keep` selects, each by the name under which it is counted."""
     totals = Totals(solver, root)
-    found: Expression = 0
+    result: Expression = 0
     for tensor in build_table("", root, {}, {}).tensors:
         if tensor.tied_to is None and keep(tensor):
-            found = found + totals.at(root, tensor.name).total
-    return found
+            result = result + totals.tensor_total(root, tensor.name).total
+    return result
 
 
 def parameters_matching(solver: Solver, root: Module, pattern: str, span: Span) -> Expression:
@@ -71,12 +71,12 @@ def parameters_matching(solver: Solver, root: Module, pattern: str, span: Span) 
     chosen: set[str] = set()
     for tensor in tensors:
         fixed = tensor.name.partition("{")[0]
-        if fixed != tensor.name and _EXACT_IN_ADDRESSES.search(pattern) and _may_match(pattern, fixed):
+        if fixed != tensor.name and _DISTINGUISHING_WILDCARDS.search(pattern) and _may_match(pattern, fixed):
             solver.refuse(f"`{pattern}` may select single iterations of a loop with an open iteration count", span)
         if matches(tensor.name):
             chosen.add(tensor.name)
     if any(tensor.name in chosen and tensor.tied_to not in (None, *chosen) for tensor in tensors):
-        solver.refuse(f"`{pattern}` selects a tied tensor without the one that is counted", span)
+        solver.refuse(f"`{pattern}` selects an alias of a tied tensor, but not its canonical name", span)
     return parameters_where(solver, root, lambda tensor: tensor.name in chosen)
 
 
@@ -87,45 +87,45 @@ def _may_match(pattern: str, fixed: str) -> bool:
 
 
 class _WorkSum:
-    """Sums the work of bodies over the iterations of open loops; each body is processed once."""
+    """Summation of the work of bodies over the iterations of open loops; each body is processed once."""
 
     def __init__(self, solver: Solver, sizes: Mapping[str, int]) -> None:
         self.solver = solver
         self.sizes = sizes
-        self.of: Callable[[Body], Work] = cache(self._of)
+        self.body_work: Callable[[Body], Work] = cache(self._compute_work)
 
-    def _of(self, body: Body) -> Work:
+    def _compute_work(self, body: Body) -> Work:
         macs, elementwise = NO_WORK
         for call in body.calls:
-            one = self.of(call.body) if call.body is not None else self._sized(call_work(call, body))
-            macs = macs + self._repeated(one.macs, call)
-            elementwise = elementwise + self._repeated(one.elementwise, call)
+            one = self.body_work(call.body) if call.body is not None else self._substitute_sizes(call_work(call, body))
+            macs = macs + self._sum_over_loops(one.macs, call)
+            elementwise = elementwise + self._sum_over_loops(one.elementwise, call)
         if body.loop is not None:
             times = substitute(body.loop.iterations, self.sizes)
             macs, elementwise = macs * times, elementwise * times
         return Work(macs, elementwise)
 
-    def _sized(self, amount: Work) -> Work:
+    def _substitute_sizes(self, amount: Work) -> Work:
         return Work(*[expand(substitute(part, self.sizes)) for part in amount])
 
-    def _repeated(self, amount: Expression, call: Call) -> Expression:
-        for segment in reversed(self.solver.loops_around(call)):
-            amount = self._summed(amount, segment, call)
+    def _sum_over_loops(self, amount: Expression, call: Call) -> Expression:
+        for segment in reversed(self.solver.segments_around(call)):
+            amount = self._sum_over_segment(amount, segment, call)
         return amount
 
-    def _summed(self, amount: Expression, segment: Segment, call: Call) -> Expression:
-        found = sum_over_index(amount, segment.symbol, segment.number)
-        if found is None:
+    def _sum_over_segment(self, amount: Expression, segment: Segment, call: Call) -> Expression:
+        result = sum_over_index(amount, segment.symbol, segment.number)
+        if result is None:
             self.solver.refuse_sum(amount, segment, call.span)
-        return found
+        return result
 
 
-_UNCLEAR: Interval = (1, 0)
-"""The interval of integers that depend on open hyperparameters; an empty one, which no operation returns."""
+_UNKNOWN_INTERVAL: Interval = (1, 0)
+"""The interval of integers that depend on open hyperparameters: an empty interval, which no operation returns."""
 
 
 class _Sizes(SizeCheck):
-    """Checks sizes for open hyperparameters: what these decide becomes an assumption."""
+    """Checks of sizes that depend on open hyperparameters; undecided checks become assumptions."""
 
     def __init__(self, solver: Solver, sizes: Mapping[str, int]) -> None:
         super().__init__(sizes)
@@ -134,19 +134,19 @@ class _Sizes(SizeCheck):
     def with_sizes(self, values: Mapping[str, int]) -> SizeCheck:
         return _Sizes(self.solver, values)
 
-    def check_index(self, interval: Interval, rows: Dim, call: Call) -> None:
-        low, high = interval
-        if interval == _UNCLEAR:
+    def check_index(self, picked: Interval, rows: Dim, call: Call) -> None:
+        low, high = picked
+        if picked == _UNKNOWN_INTERVAL:
             self._refuse(call.span)
-        with self.solver.requiring():
+        with self.solver.assumptions_required():
             self.solver.assume(">=", low, 0, call.span)
             self.solver.assume(">=", rows - high, 1, call.span)
 
     def check_operation(self, call: Call, types: list[Type | None]) -> None:
         with collect_undecided_sizes() as sizes:
-            super().check_operation(call, types)
-        for size, least in sizes:
-            self.solver.assume_least(size, least, call.span)
+            super().fit(call, types)
+        for size, minimum in sizes:
+            self.solver.assume_minimum(size, minimum, call.span)
 
     def interval(self, op: Op, call: Call, ranges: list[Range]) -> Range:
         if op.interval is None or None in ranges:
@@ -154,11 +154,11 @@ class _Sizes(SizeCheck):
         sizes = [self.value_of(value) for value in call.attributes.values()]
         sizes += [self.value_of(size) for type in call.outputs if type is not None for size in type.shape]
         is_open = any(symbols(size) & self.solver.state.point.keys() for size in sizes if isinstance(size, Polynomial))
-        return _UNCLEAR if is_open or _UNCLEAR in ranges else super().interval(op, call, ranges)
+        return _UNKNOWN_INTERVAL if is_open or _UNKNOWN_INTERVAL in given else super().interval(op, call, given)
 
     def constant(self, value: object) -> Range:
         value = self.value_of(value)
-        return _UNCLEAR if isinstance(value, Polynomial) else super().constant(value)
+        return _UNKNOWN_INTERVAL if isinstance(value, Polynomial) else super().constant(value)
 
     def _loop(self, body: Body, loop: Loop, inputs: tuple[Range, ...]) -> list[Range]:
         ends = [substitute(size, self.values) for size in (loop.first, loop.iterations)]

@@ -14,7 +14,7 @@ from archspec.core.reports.text import listed
 def contents(derived: Formula) -> Document:
     """Return the document of the JSON and YAML output."""
 
-    def written(number: Expression) -> Document:
+    def number_entry(number: Expression) -> Document:
         return {
             "text": derived.text(number, collect=False),
             "latex": to_latex(number, tuple(derived.open)),
@@ -36,24 +36,25 @@ def contents(derived: Formula) -> Document:
         "hyperparameters": derived.hyperparameters,
         "overrides": {name: derived.hyperparameters[name] for name in derived.overrides},
         "params": {
-            "total": written(derived.total),
-            "trainable": written(derived.trainable),
-            "frozen": written(derived.frozen),
+            "total": number_entry(derived.total),
+            "trainable": number_entry(derived.trainable),
+            "frozen": number_entry(derived.frozen),
         },
         "terms": [row(term) for term in derived.terms],
         "assumptions": [
-            {"text": derived.assumed(a), "written": a.written, "source": a.span.place} for a in derived.assumptions
+            {"text": derived.format_assumption(a), "written": a.written, "source": a.span.place}
+            for a in derived.assumptions
         ],
     }
 
 
 def rows(derived: Formula) -> View:
     """Return the terms of the total as rows."""
-    found: list[Row] = [
+    term_rows: list[Row] = [
         {"address": term.address, "type": term.type, "params": _expression(derived, term)} for term in derived.terms
     ]
-    shown = [Column("address", "term", fit="shorten"), Column("type", "type", fit="shorten", drop=1)]
-    return View([*shown, Column("params", "parameters", fit="wrap")], found)
+    shown_columns = [Column("address", "term", fit="shorten"), Column("type", "type", fit="shorten", drop=1)]
+    return View([*shown_columns, Column("params", "parameters", fit="wrap")], term_rows)
 
 
 def page(derived: Formula, format: str = "text") -> Page:
@@ -66,7 +67,9 @@ def page(derived: Formula, format: str = "text") -> Page:
             sums.append(f"{' ' * len(what)} = {expanded}")
     every = "every positive integer" if len(derived.open) == 1 else "all positive integers"
     facts = [f"for {every} {listed(list(derived.open))}"]
-    facts += [f"assuming {derived.assumed(a)}, by `{a.written}` ({a.span.place})" for a in derived.assumptions]
+    facts += [
+        f"assuming {derived.format_assumption(a)}, by `{a.written}` ({a.span.place})" for a in derived.assumptions
+    ]
     point = ", ".join(f"{name} = {value}" for name, value in derived.open.items())
     facts.append(f"at {point}: {derived.at():,}")
     return Page(f"{derived.model} with {listed(list(derived.open))} open", [rows(derived), sums, facts])

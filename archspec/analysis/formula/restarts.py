@@ -20,7 +20,8 @@ from archspec.core.algebra import (
 )
 from archspec.core.diagnostics import Span
 
-MARK = "\u02b9"  # cannot occur in a name of a spec
+MARK = "\u02b9"
+"""The suffix of symbols, which cannot occur in a name of a spec."""
 
 
 class Assumption(NamedTuple):
@@ -63,8 +64,10 @@ COMPARE = {
 
 
 class Schedule(NamedTuple):
-    """The division of a loop with an open iteration count: single iterations at its start and end, and residue classes
-    modulo `stride` in between.
+    """The division of a loop with an open iteration count.
+
+    There are `prefix` single iterations at the start, `tail` at the end, and residue classes modulo `stride` in
+    between.
     """
 
     prefix: int = 0
@@ -89,15 +92,13 @@ class Segment(NamedTuple):
     stride: int
 
 
-def is_of_loop(text: str) -> bool:
-    """Whether the text of an index stands for those of a segment."""
+def is_segment_index(text: str) -> bool:
+    """Whether the text of an index represents the indices of a segment."""
     return "~" in text
 
 
 class Iterations(NamedTuple):
-    """The iterations of a loop: single ones by index, the segments from `start` up to but excluding `stop`, and single
-    ones again.
-    """
+    """The iterations of a loop: single ones by index, segments from `start` up to but excluding `stop`, single ones."""
 
     head: tuple[Dim, ...]
     segments: tuple[Segment, ...]
@@ -110,8 +111,8 @@ class State(NamedTuple):
     """The initial state of a compilation.
 
     `hyperparameters` are the open ones, in symbols; `meanings` are the symbols in terms of hyperparameters, for
-    messages; `point` has the symbols' values at the model's own hyperparameters, None for values that are not allowed;
-    `closed` are the other integer hyperparameters.
+    messages; `point` has the symbols' values for the hyperparameters of the model, None for values that are not
+    allowed; `closed` are the other integer hyperparameters.
     """
 
     hyperparameters: dict[str, Dim]
@@ -120,63 +121,65 @@ class State(NamedTuple):
     closed: dict[str, int]
     schedules: dict[Hashable, Schedule]
 
-    def replaced(self, old: str, by: Dim, fresh: str = "", inverse: Expression = 0) -> State:
-        """Replace a symbol by a number, or by an expression of `fresh`, which is `inverse` in the old symbols.
+    def replace_symbol(self, old: str, replacement: Dim, new_symbol: str = "", inverse: Expression = 0) -> State:
+        """Replace a symbol by a number, or by an expression of `new_symbol`, which is `inverse` in the old symbols.
 
         The division of loops is determined again, because a simpler one may suffice.
         """
         point, meanings = dict(self.point), dict(self.meanings)
         del point[old], meanings[old]
-        if fresh:
-            point[fresh], meanings[fresh] = self.value(inverse), substitute(inverse, self.meanings)
-        changed = {n: substitute(dim, {old: by}) for n, dim in self.hyperparameters.items()}
+        if new_symbol:
+            point[new_symbol], meanings[new_symbol] = self.value(inverse), substitute(inverse, self.meanings)
+        changed = {n: substitute(dim, {old: replacement}) for n, dim in self.hyperparameters.items()}
         return State(changed, meanings, point, self.closed, {})
 
-    def fresh(self, old: str) -> str:
+    def unused_symbol(self, old: str) -> str:
         """Return an unused symbol."""
         while old in self.point:
             old += MARK
         return old
 
     def value(self, expression: Expression) -> int | None:
-        """Return the value at the model's own hyperparameters; None if it is not a positive integer."""
+        """Return the value for the hyperparameters of the model; None if it is not a positive integer."""
         value = substitute(expression, {name: value for name, value in self.point.items() if value is not None})
         return value if isinstance(value, int) and value >= 1 else None
 
 
 class Restart(Exception):
-    """The compilation must start again with another state."""
+    """A restart of the compilation with a different state."""
 
 
-class Solved(Restart):
-    """`old` is replaced by `by`, an expression of `fresh`; `inverse` is `fresh` in the old symbols. Thus `assumption`
-    holds.
+class SubstitutionRestart(Restart):
+    """A restart with `old` replaced by an expression of the symbol `fresh`, so that `assumption` holds.
+
+    `inverse` is `fresh` in the old symbols.
     """
 
-    def __init__(self, old: str, by: Dim, fresh: str, inverse: Expression, assumption: Assumption) -> None:
-        self.old, self.by, self.fresh, self.inverse, self.assumption = old, by, fresh, inverse, assumption
+    def __init__(self, old: str, replacement: Dim, fresh: str, inverse: Expression, assumption: Assumption) -> None:
+        self.old, self.replacement, self.fresh, self.inverse = old, replacement, fresh, inverse
+        self.assumption = assumption
 
 
-class Cases(Restart):
-    """A decision at `span` depends on whether a symbol is at most `upto`."""
+class CasesRestart(Restart):
+    """A restart by cases: a decision at `span` depends on whether a symbol is at most `upto`."""
 
     def __init__(self, name: str, upto: int, span: Span) -> None:
         self.name, self.upto, self.span = name, upto, span
 
 
-class Rescheduled(Restart):
-    """A loop must be divided differently."""
+class ScheduleRestart(Restart):
+    """A restart with a different division of a loop."""
 
     def __init__(self, key: Hashable, schedule: Schedule) -> None:
         self.key, self.schedule = key, schedule
 
 
-class Probed(Rescheduled):
-    """An iteration of a loop has an error; processing single iterations may show what they change."""
+class ProbeRestart(ScheduleRestart):
+    """A restart because an iteration has an error; processing iterations singly may determine the changes in each."""
 
 
-class Widened(Restart):
-    """An assumption requires these hyperparameters to be open too."""
+class OpenRestart(Restart):
+    """A restart with more open hyperparameters, which an assumption requires."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
@@ -186,7 +189,7 @@ class NoFormulaError(Exception):
     """No formula can be derived; the reason has been reported."""
 
 
-def slope_of(dim: Dim, name: str) -> int | None:
+def linear_slope(dim: Dim, name: str) -> int | None:
     """Return a if `dim` is a * name + b without `name` in b; otherwise None."""
     powers = coefficients_by_power(dim, name)
     if powers is None or not powers.keys() <= {0, 1}:
@@ -195,25 +198,25 @@ def slope_of(dim: Dim, name: str) -> int | None:
     return slope if isinstance(slope, int) else None
 
 
-def divided_by(name: str, by: Dim) -> Expression | None:
-    """The symbol of that name divided by `by`; None if that is not a polynomial."""
+def divide_symbol(name: str, divisor: Dim) -> Expression | None:
+    """Divide the symbol of this name; return None if the quotient is not a polynomial."""
     try:
-        return ratio(symbol(name), by)
+        return ratio(symbol(name), divisor)
     except ValueError:
         return None
 
 
 def threshold(dim: Dim, name: str) -> int | None:
-    """The integer from which on, exclusive, the sign of `dim` = a * name + b stays what it is."""
-    slope = slope_of(dim, name)
+    """Return the integer above which the sign of `dim` = a * name + b does not change; None for other expressions."""
+    slope = linear_slope(dim, name)
     if not slope:
         return None
-    rest = dim - slope * symbol(name)
-    return -rest // slope if isinstance(rest, int) else None
+    constant = dim - slope * symbol(name)
+    return -constant // slope if isinstance(constant, int) else None
 
 
-def divided(dim: Dim) -> tuple[Dim, Dim] | None:
-    """(a, b) if `dim` is 0 where a is divisible by b, and nowhere else."""
+def as_divisibility(dim: Dim) -> tuple[Dim, Dim] | None:
+    """Return (a, b) if `dim` is 0 exactly if a is divisible by b; otherwise None."""
     if not isinstance(dim, Polynomial) or len(dim.terms) != 1:
         return None
     compound = [atom for atom in atoms(dim) if atom.kind != "symbol"]

@@ -1,7 +1,7 @@
-"""Computation with open hyperparameters: a loop with an open number of iterations is processed once for all of them.
+"""Arithmetic with open hyperparameters: a loop with an open iteration count is processed once for all iterations.
 
-Facts about one iteration with a symbolic index hold for all iterations; values passed from one to the next are proved
-by induction. See `assumptions` for the values.
+Facts about one iteration with a symbolic index hold for all iterations; carried values are proved by induction.
+Comparisons of values are in `assumptions`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Generator, Hashable, Iterable,
 from contextlib import contextmanager
 
 from archspec.analysis.formula.assumptions import Solver
-from archspec.analysis.formula.restarts import Iterations, Segment, is_of_loop, slope_of
+from archspec.analysis.formula.restarts import Iterations, Segment, is_segment_index, linear_slope
 from archspec.compiler.elaborate.application import ApplicationInterpreter
 from archspec.compiler.evaluate.numbers import NumberEvaluator, StaticArithmetic, report_wrong_size
 from archspec.compiler.evaluate.values import (
@@ -30,14 +30,14 @@ from archspec.ir.module import Module, ModuleTensor, Type, enclosing_member, fin
 from archspec.ir.ops import Op
 from archspec.ir.ops.check import collect_undecided_sizes
 
-MAX_PROBED = 2
-"""The number of iterations that are processed singly to determine what an iteration changes."""
+MAX_PROBED_ITERATIONS = 2
+"""Maximum number of iterations that are processed singly to determine the changes in each."""
 
 
 class SymbolicArithmetic(StaticArithmetic):
-    """Computes with numbers and symbols. Tensors have shapes, but no number of elements.
+    """Arithmetic with numbers and symbols, for which tensors have shapes but no number of elements.
 
-    A call in a loop that is processed as one stands for those of all its iterations.
+    If the iterations of a loop are processed as one, a call in the loop represents the calls of all iterations.
     """
 
     counts_elements = False
@@ -46,7 +46,7 @@ class SymbolicArithmetic(StaticArithmetic):
     def __init__(self, solver: Solver) -> None:
         super().__init__()
         self.solver = solver
-        self._around: dict[int, tuple[Segment, ...]] = {}  # the loops processed as one, by interpreter
+        self._segments: dict[int, tuple[Segment, ...]] = {}  # the loops processed as one, by interpreter
 
     # Values
 
@@ -63,15 +63,15 @@ class SymbolicArithmetic(StaticArithmetic):
     ) -> tuple[Type, ...]:
         with collect_undecided_sizes() as sizes:
             types = op.rule(inputs, attributes)
-        for size, least in sizes:
-            self.solver.assume_least(size, least, span)
+        for size, minimum in sizes:
+            self.solver.assume_minimum(size, minimum, span)
         return types
 
     def are_equal(self, left: Dim, right: Dim, span: Span) -> bool:
-        known = self.solver.known("==", left - right)
-        if known is None:
+        are_equal = self.solver.prove("==", left - right)
+        if are_equal is None:
             self.solver.assume("==", left, right, span)
-        return known is not False
+        return are_equal is not False
 
     def index_text(self, index: Value) -> str | None:
         return self.solver.index_text(index) if isinstance(index, Polynomial) else super().index_text(index)
@@ -79,30 +79,30 @@ class SymbolicArithmetic(StaticArithmetic):
     def shape(
         self, walker: NumberEvaluator, sizes: tuple[Value, ...], written: nodes.ListLiteral
     ) -> tuple[tuple[Expression, ...], int] | None:
-        found: list[Expression] = []
+        shape: list[Expression] = []
         for value, item in zip(sizes, written.items, strict=True):
             if isinstance(value, Polynomial):
-                with self.solver.requiring():
+                with self.solver.assumptions_required():
                     self.solver.assume(">=", value, 1, walker.unit.span(item.at))
             elif not is_integer(value) or value < 1:
                 report_wrong_size(walker, value, item)
                 return None
-            found.append(value)
-        return tuple(found), 0
+            shape.append(value)
+        return tuple(shape), 0
 
     def requires(self, walker: NumberEvaluator, condition: nodes.Expr) -> bool:
-        """Whether a condition holds; the unknown part is assumed."""
+        """Whether a condition holds; undecided comparisons are assumed."""
         if isinstance(condition, nodes.Binary) and condition.operator == "and":
             return self.requires(walker, condition.left) and self.requires(walker, condition.right)
         if isinstance(condition, nodes.Binary) and condition.operator in COMPARISONS:
             left, right = walker.value(condition.left), walker.value(condition.right)
             symbolic = isinstance(left, Polynomial) or isinstance(right, Polynomial)
             if symbolic and isinstance(left, int | Polynomial) and isinstance(right, int | Polynomial):
-                known = self.solver.known(condition.operator, left - right)
-                if known is None:
-                    with self.solver.requiring():
+                holds = self.solver.prove(condition.operator, left - right)
+                if holds is None:
+                    with self.solver.assumptions_required():
                         self.solver.assume(condition.operator, left, right, walker.unit.span(condition.at))
-                return known is not False
+                return holds is not False
         return walker.condition(condition) is not False
 
     def is_dimension(self, value: Value) -> bool:
@@ -114,7 +114,7 @@ class SymbolicArithmetic(StaticArithmetic):
 
     def indices(self, walker: NumberEvaluator, loop: nodes.Loop, length: int) -> Iterable[Value] | None:
         iterations = self._iterations(walker, loop)
-        return super().indices(walker, loop, length) if iterations is None else self._one_by_one(walker, iterations)
+        return super().indices(walker, loop, length) if iterations is None else self._iter_indices(walker, iterations)
 
     def iterate(
         self,
@@ -140,20 +140,20 @@ class SymbolicArithmetic(StaticArithmetic):
         return True
 
     def _iterations(self, walker: NumberEvaluator, loop: nodes.Loop) -> Iterations | None:
-        """Return the iterations of a loop with an open number of them; None for any other."""
+        """Return the iterations of a loop with an open iteration count; None for any other loop."""
         first, last = walker.value(loop.first), walker.value(loop.last)
         if not (isinstance(first, int | Polynomial) and isinstance(last, int | Polynomial)):
             return None
         if isinstance(first, int) and isinstance(last, int):
             return None
-        depth = len(self._around.get(id(walker), ()))
+        depth = len(self._segments.get(id(walker), ()))
         key = (walker.definition, first, last, depth)
         return self.solver.iterations(key, loop.variable, first, last, walker.unit.span(loop.at), depth)
 
     @contextmanager
-    def _inside(self, walker: NumberEvaluator, segment: Segment) -> Generator[None]:
-        around = self._around.get(id(walker), ())
-        self._around[id(walker)] = (*around, segment)
+    def _segment_active(self, walker: NumberEvaluator, segment: Segment) -> Generator[None]:
+        segments = self._segments.get(id(walker), ())
+        self._segments[id(walker)] = (*segments, segment)
         self.solver.active.append(segment)
         calls = walker.builder.body.calls if isinstance(walker, ApplicationInterpreter) else []
         before = len(calls)
@@ -161,13 +161,13 @@ class SymbolicArithmetic(StaticArithmetic):
         for call in calls[before:]:
             self.solver.repeat(call, segment)
         self.solver.active.pop()
-        self._around[id(walker)] = around
+        self._segments[id(walker)] = segments
 
-    def _one_by_one(self, walker: NumberEvaluator, iterations: Iterations) -> Iterator[Dim]:
-        """Yield the indices of iterations that pass no values on."""
+    def _iter_indices(self, walker: NumberEvaluator, iterations: Iterations) -> Iterator[Dim]:
+        """Yield the indices of iterations that carry no values."""
         yield from iterations.head
         for segment in iterations.segments:
-            with self._inside(walker, segment):
+            with self._segment_active(walker, segment):
                 yield segment.position
         yield from iterations.tail
 
@@ -179,7 +179,7 @@ class SymbolicArithmetic(StaticArithmetic):
         carried: list[str],
         run: Callable[[], object],
     ) -> None:
-        """Run iterations that pass on the names `carried`.
+        """Run iterations that carry the names `carried`.
 
         Each value must be constant or grow by the same amount in every iteration, as determined from the first ones.
         """
@@ -193,28 +193,28 @@ class SymbolicArithmetic(StaticArithmetic):
             run()
             states.append(state())
         base = states[-1]
-        steps = _steps(states[-2], base) if len(states) > 1 else {}
-        proved = True
+        steps = _find_steps(states[-2], base) if len(states) > 1 else {}
+        is_proved = True
         for segment in iterations.segments:
             if steps:
-                env.update(_moved(walker, base, steps, segment.position - iterations.start))
+                env.update(_advance_state(walker, base, steps, segment.position - iterations.start))
             before = report.errors
             env[loop.variable] = segment.position
-            with self._inside(walker, segment):
+            with self._segment_active(walker, segment):
                 run()
-            wanted = _moved(walker, base, steps, segment.position + 1 - iterations.start)
-            kept = all(_form(env[name]) == _form(value) for name, value in wanted.items())
-            proved = kept and report.errors == before
-            if not proved:
+            expected = _advance_state(walker, base, steps, segment.position + 1 - iterations.start)
+            is_invariant = all(_invariant_part(env[name]) == _invariant_part(value) for name, value in expected.items())
+            is_proved = is_invariant and report.errors == before
+            if not is_proved:
                 break
-        if not proved:
-            if base and len(iterations.head) < MAX_PROBED:
+        if not is_proved:
+            if base and len(iterations.head) < MAX_PROBED_ITERATIONS:
                 self.solver.divide_loop(iterations.segments[0], prefix=1, probes=report.failed)
             if not report.failed:
                 message = "a value carried by this loop is neither constant nor grows by a constant amount"
                 self.solver.refuse(message, walker.unit.span(loop.at))
         elif steps:
-            env.update(_moved(walker, base, steps, iterations.stop - iterations.start))
+            env.update(_advance_state(walker, base, steps, iterations.stop - iterations.start))
         for env[loop.variable] in iterations.tail:
             run()
 
@@ -222,23 +222,23 @@ class SymbolicArithmetic(StaticArithmetic):
 
     def on_declared(self, walker: NumberEvaluator, module: Module, address: str, node: nodes.Address) -> None:
         """Check that every iteration declares at a different address."""
-        around = self._around.get(id(walker), ())
-        for segment in around:
-            if not any(_distinguishes(walker, index, segment) for index in node.indices()):
+        segments = self._segments.get(id(walker), ())
+        for segment in segments:
+            if not any(_distinguishes(walker, index, segment) for index in at.indices()):
                 message = f"cannot prove that this address differs in each iteration over `{segment.variable}`"
-                self.solver.refuse(message, walker.unit.span(node.at))
-        if around:
-            self.solver.around.setdefault(module, {})[address] = around
+                self.solver.refuse(message, walker.unit.span(at.at))
+        if segments:
+            self.solver.enclosing_loops.setdefault(module, {})[address] = segments
 
-    def on_merged(self, walker: NumberEvaluator, module: Module, merged: Module, node: nodes.Address) -> None:
-        self.on_declared(walker, module, "", node)
-        self.solver.around.setdefault(module, {}).update(self.solver.around.get(merged, {}))
+    def merged(self, walker: NumberEvaluator, module: Module, other: Module, at: nodes.Address) -> None:
+        self.declared(walker, module, "", at)
+        self.solver.enclosing_loops.setdefault(module, {}).update(self.solver.enclosing_loops.get(other, {}))
 
     def on_tied(self, walker: NumberEvaluator, tie: nodes.Tie) -> None:
         """Check that every iteration ties a different address."""
-        around = self._around.get(id(walker), ())
+        segments = self._segments.get(id(walker), ())
         if tie.loop is None or self._iterations(walker, tie.loop) is None:
-            distinct = all(any(_distinguishes(walker, i, segment) for i in tie.alias.indices()) for segment in around)
+            distinct = all(any(_distinguishes(walker, i, segment) for i in tie.alias.indices()) for segment in segments)
         else:
             variable = tie.loop.variable
             distinct = any(isinstance(i, nodes.Local) and i.name == variable for i in tie.alias.indices())
@@ -248,8 +248,8 @@ class SymbolicArithmetic(StaticArithmetic):
 
     def finish(self, walker: NumberEvaluator, module: Module, ties: list[tuple[str, str]]) -> None:
         for address, member in module.members.items():
-            for other, second in module.members.items() if "{" in address else ():
-                if member.span != second.span and not self._apart(address.split("."), other.split(".")):
+            for second_address, second in module.members.items() if "{" in address else ():
+                if member.span != second.span and not self._are_disjoint(address.split("."), second_address.split(".")):
                     later = max(member.span, second.span, key=lambda span: span.start)
                     self.solver.refuse("this address may coincide with another one declared here", later)
         for pair in ties:
@@ -257,19 +257,23 @@ class SymbolicArithmetic(StaticArithmetic):
                 if find_member(module, address) is None:
                     self.on_missing(module, address)
 
-    def _apart(self, words: list[str], others: list[str]) -> bool:
-        """Whether two addresses can neither be equal nor be inside each other."""
-        for word, other in zip(words, others, strict=False):
-            if word == other:
+    def _are_disjoint(self, words: list[str], other_words: list[str]) -> bool:
+        """Whether two addresses can be neither equal nor nested."""
+        for word, other_word in zip(words, other_words, strict=False):
+            if word == other_word:
                 continue
-            if not (_is_index(word) and _is_index(other)):
+            if not (_is_index(word) and _is_index(other_word)):
                 return True
-            one, two = self._interval(word), self._interval(other)
-            if one and two and (has_lower_bound(two[0] - one[1], 0) or has_lower_bound(one[0] - two[1], 0)):
+            first, second = self._index_interval(word), self._index_interval(other_word)
+            if (
+                first
+                and second
+                and (has_lower_bound(second[0] - first[1], 0) or has_lower_bound(first[0] - second[1], 0))
+            ):
                 return True
         return False
 
-    def _interval(self, word: str) -> tuple[Dim, Dim] | None:
+    def _index_interval(self, word: str) -> tuple[Dim, Dim] | None:
         return (int(word), int(word) + 1) if word.isdigit() else self.solver.intervals.get(word)
 
     def on_missing(self, module: Module, address: str) -> None:
@@ -280,42 +284,42 @@ class SymbolicArithmetic(StaticArithmetic):
                 return
             module, address = target, relative(address, member)
         words = address.split(".")
-        for own in module.members:
-            parts = own.split(".")
+        for member_address in module.members:
+            parts = member_address.split(".")
             if len(parts) <= len(words):
-                self._take_out(self.solver.around.get(module, {}).get(own, ()), parts, words)
+                self._peel_iterations(self.solver.enclosing_loops.get(module, {}).get(member_address, ()), parts, words)
 
-    def _take_out(self, around: tuple[Segment, ...], parts: list[str], words: list[str]) -> None:
+    def _peel_iterations(self, segments: tuple[Segment, ...], parts: list[str], words: list[str]) -> None:
         """Process the iterations up to `words` singly in the first loop in which they differ from `parts`."""
         part, word = next(((p, w) for p, w in zip(parts, words, strict=False) if p != w), ("", ""))
-        for segment in around:
+        for segment in segments:
             if segment.text == part:
-                interval = self._interval(word)
+                interval = self._index_interval(word)
                 if interval is None:
                     continue
-                begin = interval[0] if is_of_loop(word) else interval[1]
+                begin = interval[0] if is_segment_index(word) else interval[1]
                 singles = begin - segment.first
                 if isinstance(singles, int):
                     self.solver.divide_loop(segment, prefix=singles)
 
 
 def _distinguishes(walker: NumberEvaluator, index: nodes.Expr, segment: Segment) -> bool:
-    """Whether an index differs in every iteration and depends on nothing else that changes."""
+    """Whether an index differs in every iteration and depends on no other changing value."""
     assert walker.definition is not None
     names = set(walk.local_names(index)) - walker.definition.hyperparameters.keys()
     value = walker.value(index)
     is_linear = names == {segment.variable} and _is_linear(index)
-    return is_linear and isinstance(value, int | Polynomial) and bool(slope_of(value, segment.symbol))
+    return is_linear and isinstance(value, int | Polynomial) and bool(linear_slope(value, segment.symbol))
 
 
-def _moved(
+def _advance_state(
     walker: NumberEvaluator, base: dict[str, Value], steps: dict[str, tuple[Dim, ...]], times: Dim
 ) -> dict[str, Value]:
     """Return the state after `times` iterations, each of which adds `steps`."""
     moved = dict(base)
     for name, step in steps.items():
         value = base[name]
-        sizes = tuple([size + by * times for size, by in zip(_sizes(value), step, strict=True)])
+        sizes = tuple([size + increment * times for size, increment in zip(_sizes(value), step, strict=True)])
         if isinstance(value, Tensor):
             assert isinstance(walker, ApplicationInterpreter)
             moved[name] = walker.builder.slot(Type(sizes, value.type.dtype))
@@ -324,30 +328,30 @@ def _moved(
     return moved
 
 
-def _steps(before: dict[str, Value], after: dict[str, Value]) -> dict[str, tuple[Dim, ...]]:
-    """Return the amounts that an iteration adds to the sizes that it passes on."""
+def _find_steps(earlier: dict[str, Value], later: dict[str, Value]) -> dict[str, tuple[Dim, ...]]:
+    """Return the amounts that an iteration adds to carried sizes."""
     steps: dict[str, tuple[Dim, ...]] = {}
-    for name, value in after.items():
-        first, sizes = _sizes(before[name]), _sizes(value)
-        alike = isinstance(value, Tensor) == isinstance(before[name], Tensor) and len(first) == len(sizes)
-        if alike and first != sizes:
+    for name, value in later.items():
+        first, sizes = _sizes(earlier[name]), _sizes(value)
+        is_comparable = isinstance(value, Tensor) == isinstance(earlier[name], Tensor) and len(first) == len(sizes)
+        if is_comparable and first != sizes:
             steps[name] = tuple([b - a for a, b in zip(first, sizes, strict=True)])
     return steps
 
 
 def _sizes(value: Value) -> tuple[Dim, ...]:
-    """Return the sizes in a passed value that an iteration may change."""
+    """Return the sizes in a carried value that an iteration may change."""
     if isinstance(value, Tensor):
         return value.type.shape
     return (value,) if is_integer(value) or isinstance(value, Polynomial) else ()
 
 
-def _form(value: Value) -> Hashable:
-    """Return the part of a passed value that must stay the same: for tensors, their types."""
+def _invariant_part(value: Value) -> Hashable:
+    """Return the part of a carried value that must stay the same: for tensors, their types."""
     if isinstance(value, Tensor):
         return (Tensor, value.type)
     if isinstance(value, MultipleOutputs):
-        return (MultipleOutputs, *[_form(v) for v in value.values])
+        return (MultipleOutputs, *[_invariant_part(v) for v in value.values])
     return value_key(value)
 
 

@@ -12,15 +12,15 @@ from archspec.core.algebra import Expression, index, ratio, substitute, sum_over
 from archspec.core.diagnostics import make_error
 from archspec.ir.module import Module, ModuleTensor, enclosing_member
 
-MAX_OPENED = 10_000
-"""The limit on the tensors of a block that is expanded into terms."""
+MAX_EXPANDED_TENSORS = 10_000
+"""Maximum number of tensors of a block that is expanded into terms."""
 
 
 class FormulaTerm(NamedTuple):
     """A term of a formula: a layer, a tensor or a repeated block.
 
     `address` has `*` for symbolic indices; `type` is the name of the definition, "" for a tensor. `total` and `frozen`
-    are the parameters in all `rounds` iterations: `each` per iteration or, if `variable` is not empty, the sum of
+    are parameter counts over all `rounds` iterations: `each` per iteration or, if `variable` is not empty, the sum of
     `each` over `variable` = `first`, `first` + `stride`, ...
     """
 
@@ -58,143 +58,145 @@ class Outcome(NamedTuple):
         )
 
 
-class Numbers(NamedTuple):
+class ParameterCounts(NamedTuple):
     """The parameter count, and the number of frozen parameters."""
 
     total: Expression
     frozen: Expression
 
-    def plus(self, other: Numbers | FormulaTerm, times: int = 1) -> Numbers:
-        return Numbers(self.total + other.total * times, self.frozen + other.frozen * times)
+    def add(self, counts: ParameterCounts | FormulaTerm, times: int = 1) -> ParameterCounts:
+        return ParameterCounts(self.total + counts.total * times, self.frozen + counts.frozen * times)
 
-    def all_frozen(self, frozen: bool = True) -> Numbers:
+    def freeze(self, frozen: bool = True) -> ParameterCounts:
         return self._replace(frozen=self.total) if frozen else self
 
 
-NOTHING = Numbers(0, 0)
+NO_PARAMETERS = ParameterCounts(0, 0)
 
 
 class Totals:
-    """Sums over the modules of one compilation."""
+    """Sums of parameters over the modules of one compilation."""
 
     def __init__(self, solver: Solver, root: Module) -> None:
         self.solver = solver
         self.root = root
-        self._known: dict[Module, Numbers] = {}
-        self._tied: dict[str, list[str]] = {}  # the other names of tensors, by every address around them
+        self._module_totals: dict[Module, ParameterCounts] = {}
+        self._aliases: dict[str, list[str]] = {}  # by every prefix of their addresses
         for alias in root.aliases:
-            for around in prefixes(alias):
-                self._tied.setdefault(around, []).append(alias)
+            for prefix in prefixes(alias):
+                self._aliases.setdefault(prefix, []).append(alias)
 
     def outcome(self) -> Outcome:
-        terms = tuple(_merged(self._terms(self.root, "", False)))
-        numbers = self.whole()
-        made_of = NOTHING
+        terms = tuple(_merge_terms(self._build_terms(self.root, "", False)))
+        numbers = self.model_total()
+        sum_of_terms = NO_PARAMETERS
         for term in terms:
-            made_of = made_of.plus(term)
-        if made_of != numbers:
+            sum_of_terms = sum_of_terms.add(term)
+        if sum_of_terms != numbers:
             message = "the terms of a formula do not add up to its total"
             raise make_error("internal", f"{message}; this is a bug in archspec; please report it")
         return Outcome(*numbers, terms, tuple(self.solver.assumptions.values()))
 
-    def whole(self) -> Numbers:
+    def model_total(self) -> ParameterCounts:
         """Sum the tensors of the model."""
-        numbers = self._owned(self.root)
+        numbers = self._module_total(self.root)
         for alias in self.root.aliases:
-            numbers = numbers.plus(self.at(self.root, alias), -1)
+            numbers = numbers.add(self.tensor_total(self.root, alias), -1)
         return numbers
 
-    def _owned(self, module: Module) -> Numbers:
-        """Sum the tensors of a module, counting every name."""
-        known = self._known.get(module)
-        if known is None:
-            known = NOTHING
+    def _module_total(self, module: Module) -> ParameterCounts:
+        """Sum the tensors of a module; a tensor counts once per name."""
+        numbers = self._module_totals.get(module)
+        if numbers is None:
+            numbers = NO_PARAMETERS
             for address in module.members:
-                known = known.plus(self._over_iterations(module, address, self._member(module, address)))
-            self._known[module] = known
-        return known
+                numbers = numbers.add(self._sum_over_loops(module, address, self._member_counts(module, address)))
+            self._module_totals[module] = numbers
+        return numbers
 
-    def _member(self, module: Module, address: str) -> Numbers:
+    def _member_counts(self, module: Module, address: str) -> ParameterCounts:
         """Sum the tensors at an address of a module, in one iteration."""
         member = module.members[address]
         target = member.target
         if isinstance(target, Module):
-            numbers = self._owned(target)
+            numbers = self._module_total(target)
         elif target.kind == "param":
             size = _size(target)
-            numbers = Numbers(size, size if target.frozen else 0)
+            numbers = ParameterCounts(size, size if target.frozen else 0)
         else:
-            numbers = NOTHING
-        return numbers.all_frozen(member.frozen)
+            numbers = NO_PARAMETERS
+        return numbers.freeze(member.frozen)
 
-    def _over_iterations(self, module: Module, address: str, numbers: Numbers) -> Numbers:
+    def _sum_over_loops(self, module: Module, address: str, numbers: ParameterCounts) -> ParameterCounts:
         """Sum `numbers` over the iterations of the loops around a member of a module."""
-        return Numbers(*[self._summed(module, address, part) for part in numbers])
+        return ParameterCounts(*[self._sum_part(module, address, part) for part in numbers])
 
-    def _summed(self, module: Module, address: str, each: Expression) -> Expression:
-        for segment in reversed(self._around(module, address)):
-            over = sum_over_index(each, segment.symbol, segment.number)
-            if over is None:
-                self.solver.refuse_sum(each, segment, module.members[address].span)
-            each = over
-        return each
+    def _sum_part(self, module: Module, address: str, summand: Expression) -> Expression:
+        for segment in reversed(self._enclosing_segments(module, address)):
+            total = sum_over_index(summand, segment.symbol, segment.number)
+            if total is None:
+                self.solver.refuse_sum(summand, segment, module.members[address].span)
+            summand = total
+        return summand
 
-    def _around(self, module: Module, address: str) -> tuple[Segment, ...]:
-        return self.solver.around.get(module, {}).get(address, ())
+    def _enclosing_segments(self, module: Module, address: str) -> tuple[Segment, ...]:
+        return self.solver.enclosing_loops.get(module, {}).get(address, ())
 
-    def at(self, module: Module, name: str) -> Numbers:
+    def tensor_total(self, module: Module, name: str) -> ParameterCounts:
         """Sum a tensor of a module over all iterations."""
         address = enclosing_member(module, name)
         assert address is not None
         member = module.members[address]
         if isinstance(member.target, ModuleTensor):
-            numbers = self._member(module, address)
+            numbers = self._member_counts(module, address)
         else:
-            numbers = self.at(member.target, relative(name, address)).all_frozen(member.frozen)
-        return self._over_iterations(module, address, numbers)
+            numbers = self.tensor_total(member.target, relative(name, address)).freeze(member.frozen)
+        return self._sum_over_loops(module, address, numbers)
 
-    def _terms(self, module: Module, prefix: str, frozen: bool) -> list[tuple[Hashable, FormulaTerm]]:
-        """Yield the terms of a module, each with a key that is equal for terms to be merged, None if it is not."""
+    def _build_terms(self, module: Module, prefix: str, frozen: bool) -> list[tuple[Hashable, FormulaTerm]]:
+        """Return the terms of a module, each with a key: equal keys are merged, None is not."""
         terms: list[tuple[Hashable, FormulaTerm]] = []
         for address, member in module.members.items():
-            around = self._around(module, address)
+            segments = self._enclosing_segments(module, address)
             target = member.target
-            is_block = isinstance(target, Module) and target.kind == "block" and self.root.tensors <= MAX_OPENED
-            if isinstance(target, Module) and is_block and not around and address_pattern(address) == address:
-                terms += self._terms(target, f"{prefix}{address}.", frozen or member.frozen)
+            is_block = (
+                isinstance(target, Module) and target.kind == "block" and self.root.tensors <= MAX_EXPANDED_TENSORS
+            )
+            if isinstance(target, Module) and is_block and not segments and address_pattern(address) == address:
+                terms += self._build_terms(target, f"{prefix}{address}.", frozen or member.frozen)
                 continue
-            numbers = self._member(module, address)
-            tied = self._tied.get(prefix + address, [])
+            numbers = self._member_counts(module, address)
+            tied = self._aliases.get(prefix + address, [])
             for alias in tied:
                 inner = alias[len(prefix) + len(address) + 1 :]
-                one = self.at(target, inner) if isinstance(target, Module) else numbers
-                numbers = numbers.plus(one.all_frozen(member.frozen), -1)
-            numbers = numbers.all_frozen(frozen)
+                one = self.tensor_total(target, inner) if isinstance(target, Module) else numbers
+                numbers = numbers.add(one.freeze(member.frozen), -1)
+            numbers = numbers.freeze(frozen)
             if numbers.total or not tied:
-                key = None if around else (target, address_pattern(address), tuple(tied))
-                terms.append((key, self._term(module, address, prefix, numbers)))
+                key = None if segments else (target, address_pattern(address), tuple(tied))
+                terms.append((key, self._build_term(module, address, prefix, numbers)))
         return [(key, term) for key, term in terms if term.total]
 
-    def _term(self, module: Module, address: str, prefix: str, numbers: Numbers) -> FormulaTerm:
-        around = self._around(module, address)
+    def _build_term(self, module: Module, address: str, prefix: str, numbers: ParameterCounts) -> FormulaTerm:
+        segments = self._enclosing_segments(module, address)
         target = module.members[address].target
         type = target.type if isinstance(target, Module) else ""
-        over = self._over_iterations(module, address, numbers)
-        shown = self.solver.translate(prefix + address)
-        if not any(segment.symbol in symbols(numbers.total) for segment in around):
-            rounds = self._summed(module, address, 1)
-            return FormulaTerm(shown, type, rounds, numbers.total, over.total, over.frozen)
-        if len(around) != 1:
-            return FormulaTerm(shown, type, 1, over.total, over.total, over.frozen)
-        (segment,) = around
+        total = self._sum_over_loops(module, address, numbers)
+        label = self.solver.translate(prefix + address)
+        if not any(segment.symbol in symbols(numbers.total) for segment in segments):
+            rounds = self._sum_part(module, address, 1)
+            return FormulaTerm(label, type, rounds, numbers.total, total.total, total.frozen)
+        if len(segments) != 1:
+            return FormulaTerm(label, type, 1, total.total, total.total, total.frozen)
+        (segment,) = segments
         variable, first, stride = segment.variable, segment.first, segment.stride
         while variable in self.solver.state.hyperparameters:
             variable += "_"
         each = substitute(numbers.total, {segment.symbol: ratio(index(variable) - first, stride) + 1})
-        return FormulaTerm(shown, type, segment.number, each, over.total, over.frozen, variable, first, stride)
+        return FormulaTerm(label, type, segment.number, each, total.total, total.frozen, variable, first, stride)
 
 
-def _merged(terms: list[tuple[Hashable, FormulaTerm]]) -> list[FormulaTerm]:
+def _merge_terms(terms: list[tuple[Hashable, FormulaTerm]]) -> list[FormulaTerm]:
     """Combine the terms that differ only in a number in their addresses."""
     merged: list[FormulaTerm] = []
     last: Hashable = None

@@ -255,7 +255,7 @@ def _derive_quantity(solver: Solver, compiled: CompiledModel, quantity: Quantity
         case "active":
             return measures.active(solver, compiled, _location(compiled))
         case "weight_bytes":
-            return measures.in_bytes(solver, module, quantity.text("dtype"))
+            return measures.parameter_bytes(solver, module, quantity.text("dtype"))
         case "hyperparameter":
             value = compiled.hyperparameters[quantity.subject]
             assert isinstance(value, int | Polynomial)
