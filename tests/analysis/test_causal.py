@@ -294,7 +294,7 @@ def test_the_choice_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cost", "bert-base-uncased", "--depth", "0"]) == 0
     assert "causal" not in capsys.readouterr().out
     assert main(["cost", "bert-base-uncased", "--depth", "0", "--causal-half"]) == 0
-    assert "causal attention: none found, so that --causal-half changes nothing\n" in capsys.readouterr().out
+    assert "causal attention: none found, so --causal-half has no effect\n" in capsys.readouterr().out
     assert main(["cost", "gpt2", "--causal-half", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["causal"] == "half"
 

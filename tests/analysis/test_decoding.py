@@ -339,7 +339,9 @@ def test_an_attention_keeps_nothing_that_only_another_input_gives() -> None:
         "  k = key:   Linear(6, hidden)(both)",
     )
     text = text.replace("value: Linear(hidden, hidden)(x)", "value: Linear(6, hidden)(both)")
-    with pytest.raises(archspec.ArchError, match="the model has no decoding step: the model keeps tables of positions"):
+    with pytest.raises(
+        archspec.ArchError, match="the model has no decoding step: the model caches tables of positions"
+    ):
         step(archspec.loads(text))
 
 

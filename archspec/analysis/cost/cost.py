@@ -120,7 +120,9 @@ def compute_cost(table: Table, body: Body, values: Mapping[str, int], dtype: str
         counts = substituted.get(id(symbolic))
         if counts is None:
             counts = substituted[id(symbolic)] = OperationCounts(*(substitute(amount, values) for amount in symbolic))
-        modules.append(ModuleCost(row.address, row.type, applied, counts, parameters[row.address], trainable[row.address]))
+        modules.append(
+            ModuleCost(row.address, row.type, applied, counts, parameters[row.address], trainable[row.address])
+        )
     convention, no_causal = ("half", "none") if causal_half else ("whole", "")
     return Cost(
         table,

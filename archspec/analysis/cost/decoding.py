@@ -224,7 +224,7 @@ class _StepFigures:
                 NEW_POSITION not in symbols(product(value.shape)) for value in cached.values
             ):
                 where = describe_address(read.address)
-                raise make_error("usage", f"the model has no decoding step: {where} keeps tables of positions")
+                raise make_error("usage", f"the model has no decoding step: {where} caches tables of positions")
             values = sum(self._element_count(value) for value in cached.values)
             add(kind, positions, values)
         for state in self.steps.states:

@@ -35,7 +35,7 @@ def summary(decoding: Decoding, dtype: str) -> list[str]:
     batch = f"of each of {decoding.batch:,} sequences " if decoding.batch > 1 else ""
     lines = [
         f"one position {batch}after {number(decoding.past, 'position')} of `{decoding.dimension}`, whose keys, values "
-        "and states are kept",
+        "and states are cached",
         f"{decoding.flops:,} FLOPs{beside(flops(decoding.flops))} in matrix products, 2 per multiply-accumulate (MAC)",
         f"{at_most}{decoding.weights:,} bytes{beside(size(decoding.weights))} of weights read, {dtype}",
         f"{decoding.cache_bytes:,} bytes{beside(size(decoding.cache_bytes))} of cache read, {decoding.cache_dtype}",

@@ -273,7 +273,7 @@ def _stored_line(stored: StoredBytes) -> str:
 _CAUSAL = {
     "whole": "causal attention: products counted in full, as they are computed; --causal-half counts them as half",
     "half": "causal attention: products counted as half (--causal-half)",
-    "none": "causal attention: none found, so that --causal-half changes nothing",
+    "none": "causal attention: none found, so --causal-half has no effect",
 }
 
 
