@@ -42,11 +42,11 @@ def load_table(
 
 
 def _table_of_checkpoint(path: str, overrides: Mapping[str, PlainValue]) -> Table:
-    from archspec.formats.checkpoints.table import table_of_checkpoint  # which few commands need
+    from archspec.formats.checkpoints.table import load_checkpoint_table  # which few commands need
 
     if overrides:
         raise make_error("usage", f"{path} is a checkpoint, which has no hyperparameters", help="remove the overrides")
-    return table_of_checkpoint(path)
+    return load_checkpoint_table(path)
 
 
 def _table_of_model(model: Model) -> tuple[Table, tuple[Diagnostic, ...]]:

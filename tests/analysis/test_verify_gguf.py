@@ -290,7 +290,7 @@ def test_logical_and_stored_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["count", path]) == 0
     printed = capsys.readouterr().out
     assert "2,560 parameters" in printed
-    assert "not counted, as integers and rotary factors are taken for buffers: float32 4 elements" in printed
+    assert "not counted, as integers and rotary factors are treated as buffers: float32 4 elements" in printed
     stored = "stored in 1,456 bytes (1.46 kB), 4.54 bits per element: float32 4 elements, Q4_K 2,560 elements"
     assert stored in printed
     found = archspec.verify("bert-base-uncased", path)

@@ -109,7 +109,7 @@ def test_views(tmp_path: Path) -> None:
         torch.save(state, tmp_path / "m.pt", **options)
         found = read(str(tmp_path / "m.pt"))
         assert read_facts(tmp_path / "m.pt") == facts(state)
-        places = {entry.name: entry.place for entry in found.entries}
+        places = {entry.name: entry.storage_key for entry in found.entries}
         assert places["base"] == places["same"] and len(set(places.values())) == 4
         assert {entry.name: entry.start for entry in found.entries}["part"] == 8 * 4
         assert {entry.name: entry.bytes for entry in found.entries}["wide"] == 4

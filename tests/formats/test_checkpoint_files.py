@@ -138,13 +138,13 @@ def test_indexes_that_are_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_model_that_is_not_in_the_cache_is_read_from_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "snapshot"
     folder.mkdir()
-    monkeypatch.setattr(checkpoint, "snapshot", lambda id: str(folder))
+    monkeypatch.setattr(checkpoint, "find_snapshot", lambda id: str(folder))
     monkeypatch.setattr(checkpoint, "read_remote", lambda id: f"remote {id}")
     assert checkpoint._read_hub("some/model") == "remote some/model"
     write(folder / "model.safetensors", SHAPES)
     found = checkpoint._read_hub("some/model")
     assert found.label == "some/model" and shapes(found) == SHAPES
-    monkeypatch.setattr(checkpoint, "snapshot", lambda id: None)
+    monkeypatch.setattr(checkpoint, "find_snapshot", lambda id: None)
     assert checkpoint._read_hub("some/model") == "remote some/model"
 
 

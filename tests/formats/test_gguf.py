@@ -56,14 +56,14 @@ def test_texts_as_long_as_they_may_be(tmp_path: Path) -> None:
     found = read_bytes(tmp_path, gguf({name: (256,)}, {"general.architecture": "llama", key: 1}), "m.gguf")
     assert shapes(found) == {name: (256,)}
     data = gguf({}, {"general.architecture": "llama"}).rstrip(b"\0")  # ends with a text
-    assert data.endswith(b"llama") and headers.read(io.BytesIO(data), len(data), "m.gguf").entries == []
+    assert data.endswith(b"llama") and headers.read_header(io.BytesIO(data), len(data), "m.gguf").entries == []
 
 
 def test_which_values_of_the_metadata_are_kept() -> None:
     template = "x" * 1_000
     values = {"a": 3, "b": True, "c": 0.5, "d": template, "e": template + "x", "f": [1, 2], "g": ["a", "b"], "h": "end"}
     data = gguf({"w": (2,)}, values)
-    found = headers.read(io.BytesIO(data), len(data), "m.gguf")
+    found = headers.read_header(io.BytesIO(data), len(data), "m.gguf")
     assert found.metadata == {**values, **dict.fromkeys("efg")}
     assert [(entry.name, entry.shape) for entry in found.entries] == [("w", (2,))]
 
@@ -71,7 +71,7 @@ def test_which_values_of_the_metadata_are_kept() -> None:
 def test_a_file_that_becomes_shorter_while_it_is_read() -> None:
     data = small()
     with pytest.raises(ArchError, match=r"file is truncated: the header does not end within its [0-9,]+ bytes"):
-        headers.read(io.BytesIO(data[:100]), len(data), "m.gguf")
+        headers.read_header(io.BytesIO(data[:100]), len(data), "m.gguf")
 
 
 def test_an_alignment_of_its_own_and_any_file_name(tmp_path: Path) -> None:
@@ -241,14 +241,14 @@ BAD: dict[str, tuple[bytes, str]] = {
     "offset": (head(1, 0, info(start=2**63)), "`w` is too large: 2, from byte 9,223,372,036,854,775,808"),
     "row": (
         head(1, 0, info(shape=(2, 100), type=12)),
-        "rows of `w` have 100 elements, which are no whole blocks of Q4_K (256)",
+        "rows of `w` have 100 elements, not a multiple of the block size 256 of Q4_K",
     ),
     "row of a scalar": (
         head(1, 0, info(shape=(), type=12)),
-        "rows of `w` have 1 elements, which are no whole blocks of Q4_K (256)",
+        "rows of `w` have 1 elements, not a multiple of the block size 256 of Q4_K",
     ),
     "short": (head(1, 0, info()), "file is truncated: expected 8 bytes of tensors, found 0"),
-    "unaligned": (padded(head(1, 0, info(start=8)), 64), "`w` starts at byte 8, no multiple of 32"),
+    "unaligned": (padded(head(1, 0, info(start=8)), 64), "`w` starts at byte 8, not a multiple of 32"),
     "overlap": (
         padded(head(2, 0, info(shape=(9,)) + info("v", start=32)), 64),
         "`v` starts at byte 32, inside `w`",
@@ -269,7 +269,7 @@ def test_a_file_that_lies(tmp_path: Path, case: str) -> None:
 def refused(data: bytes, size: int | None = None) -> str:
     """What is wrong with a file; "" if nothing is."""
     try:
-        headers.read(io.BytesIO(data), len(data) if size is None else size, "m.gguf")
+        headers.read_header(io.BytesIO(data), len(data) if size is None else size, "m.gguf")
     except ArchError as error:
         return error.diagnostics[0].message.removeprefix("m.gguf: ")
     return ""
@@ -299,7 +299,7 @@ def test_as_much_as_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_alignments(alignment: int) -> None:
     data = gguf({"u": (2,), "v": (3,)}, {"general.alignment": alignment})
     assert refused(data) == ""
-    found = headers.read(io.BytesIO(data), len(data), "m.gguf").entries
+    found = headers.read_header(io.BytesIO(data), len(data), "m.gguf").entries
     assert [entry.start % alignment for entry in found] == [0, 0]
     assert [entry.stop for entry in found][-1] <= len(data)
 
@@ -319,7 +319,7 @@ def test_headers_that_are_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def refusal(size: int) -> str:
         with pytest.raises(ArchError) as found:
-            headers.read(io.BytesIO(data), size, "m.gguf")
+            headers.read_header(io.BytesIO(data), size, "m.gguf")
         return found.value.diagnostics[0].message
 
     monkeypatch.setattr(headers, "MAX_HEADER_BYTES", 400)

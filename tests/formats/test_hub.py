@@ -19,9 +19,9 @@ from paths import ROOT
 
 import archspec
 from archspec.core.resources import specs_root
+from archspec.formats import hub as model_hub
 from archspec.formats.checkpoints.hub import read_remote, read_remote_gguf
-from archspec.formats.hub import remote
-from archspec.formats.hub.names import gguf_file, is_id
+from archspec.formats.hub import is_id, split_gguf_path
 from archspec.pipeline.tables import load_table
 
 TABLE = yaml.safe_load((Path(specs_root()) / "hub.yaml").read_text())
@@ -165,8 +165,8 @@ def test_a_gguf_file_of_the_cache(cache: Path) -> None:
 
 @pytest.mark.parametrize("path", ["a/b", "a/b/../c.gguf", "a/b//c.gguf", "a/b/.c.gguf", "/a/b/c.gguf", "a/b/c.bin"])
 def test_what_is_no_gguf_file_of_the_hub(path: str) -> None:
-    assert gguf_file(path) is None
-    assert [gguf_file(f"a/b/{'c' * n}.gguf") is None for n in (250, 251)] == [False, True]
+    assert split_gguf_path(path) is None
+    assert [split_gguf_path(f"a/b/{'c' * n}.gguf") is None for n in (250, 251)] == [False, True]
 
 
 def refusal() -> tuple[str | None, list[str]]:
@@ -218,17 +218,17 @@ class Files:
         self.files = files
         self.asked: list[int] = []
 
-    def start_of(self, id: str, file: str, length: int = remote.FIRST_BYTES) -> remote.Start:
+    def read_start(self, id: str, file: str, length: int = model_hub.DEFAULT_START_BYTES) -> model_hub.FileStart:
         assert id == "me/tiny"
         self.asked.append(length)
-        return remote.Start(self.files[file][:length], len(self.files[file]))
+        return model_hub.FileStart(self.files[file][:length], len(self.files[file]))
 
 
 def test_a_long_header_takes_a_second_request(monkeypatch: pytest.MonkeyPatch) -> None:
     long, short = safetensors(bert(), "x" * 100_000), safetensors(bert())
     for data, count in ((short, 1), (long, 2)):
         files = Files({"model.safetensors": data})
-        monkeypatch.setattr(remote, "start_of", files.start_of)
+        monkeypatch.setattr(model_hub, "read_start", files.read_start)
         found = read_remote("me/tiny")
         assert {entry.name: entry.shape for entry in found.entries} == bert()
         assert len(files.asked) == count
@@ -238,12 +238,12 @@ def test_a_file_of_many_words_is_asked_for_in_growing_parts(monkeypatch: pytest.
     words = {"tokenizer.ggml.tokens": [f"word {i}" for i in range(20_000)]}
     data = checkpoints.gguf({"output_norm.weight": (32,)}, {"general.architecture": "llama"} | words)
     files = Files({"tiny.gguf": data + bytes(2**20)})
-    monkeypatch.setattr(remote, "start_of", files.start_of)
+    monkeypatch.setattr(model_hub, "read_start", files.read_start)
     found = read_remote_gguf("me/tiny", "tiny.gguf")
     assert [entry.shape for entry in found.entries] == [(32,)]
     assert files.asked == [2**16, 2**18, 2**20]
     files = Files({"tiny.gguf": checkpoints.gguf({"output_norm.weight": (32,)}, {"general.architecture": "llama"})})
-    monkeypatch.setattr(remote, "start_of", files.start_of)
+    monkeypatch.setattr(model_hub, "read_start", files.read_start)
     assert len(read_remote_gguf("me/tiny", "tiny.gguf").entries) == 1
     assert files.asked == [2**16]
 
@@ -268,11 +268,15 @@ def test_no_more_is_read_than_is_needed(monkeypatch: pytest.MonkeyPatch) -> None
         hf_hub_url=lambda id, file: f"{id}/{file}",
         get_session=lambda: SimpleNamespace(stream=stream),
     )
-    monkeypatch.setattr(remote, "_library", lambda: library)
-    assert remote.start_of("me/tiny", "model.safetensors", 25) == (b"x" * 25, 100)
+    monkeypatch.setattr(model_hub, "_import_library", lambda: library)
+    assert model_hub.read_start("me/tiny", "model.safetensors", 25) == (b"x" * 25, 100)
     assert len(sent) == 3
     headers = {"Range": "bytes=0-24", "Accept-Encoding": "identity"}
-    settings = {"headers": headers, "timeout": remote.SECONDS, "follow_redirects": True}  # files are stored elsewhere
+    settings = {
+        "headers": headers,
+        "timeout": model_hub.TIMEOUT_SECONDS,
+        "follow_redirects": True,
+    }  # files are elsewhere
     assert asked == [("GET", "me/tiny/model.safetensors", settings)]
 
 
@@ -308,7 +312,7 @@ def test_what_the_hub_does_not_have(hub: Hub, tmp_path: Path) -> None:
     hub.models["me/empty"] = {}
     hub.models["me/large"] = {"config.json": b" " * (5 * 2**20)}
     for name, reason in {
-        "me/none": "it has no public model of this name",
+        "me/none": "no public model has this name",
         "me/gated": "the model is gated",
         "me/empty": "the model has no file config.json",
         "me/large": "config.json exceeds the size limit of 4,096 KiB",
@@ -318,7 +322,7 @@ def test_what_the_hub_does_not_have(hub: Hub, tmp_path: Path) -> None:
     assert hub.sent < 2**20
     hub.url = "http://127.0.0.1:9"
     status, said = run(hub, tmp_path, "count", "me/tiny")
-    assert status == 2 and "it cannot be reached" in said
+    assert status == 2 and "the server cannot be reached" in said
 
 
 @pytest.mark.slow
@@ -378,7 +382,7 @@ def test_gguf_files_on_the_hub(hub: Hub, tmp_path: Path) -> None:
     status, said = run(hub, tmp_path, "verify", spec[0], "me/tiny-GGUF/none.gguf", *spec[1:])
     assert status == 2 and "the model has no file none.gguf" in said
     status, said = run(hub, tmp_path, "verify", spec[0], "me/none/none.gguf", *spec[1:])
-    assert status == 2 and "it has no public model of this name" in said
+    assert status == 2 and "no public model has this name" in said
 
 
 @pytest.mark.slow

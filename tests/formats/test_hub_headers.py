@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from archspec import ArchError
-from archspec.formats.checkpoints import hub
+from archspec.formats import hub
+from archspec.formats.checkpoints import hub as checkpoint_hub
 from archspec.formats.checkpoints import safetensors as safetensors_headers
-from archspec.formats.hub import find, local, remote
-from archspec.formats.hub.remote import HubFileNotFoundError, HubUnavailableError, Start
+from archspec.formats.hub import FileStart, HubFileNotFoundError, HubUnavailableError
 
 
 def safetensors(*names: str, padding: int = 0) -> bytes:
@@ -26,66 +26,66 @@ def safetensors(*names: str, padding: int = 0) -> bytes:
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
 
-    def start_of(id: str, file: str, length: int = 64) -> Start:
+    def read_start(id: str, file: str, length: int = 64) -> FileStart:
         assert id == "owner/net"
         if file not in found:
             raise HubFileNotFoundError(f"the model has no file {file}")
-        return Start(found[file][:length], len(found[file]))
+        return FileStart(found[file][:length], len(found[file]))
 
-    def download(id: str, file: str, largest: int) -> str:
+    def download(id: str, file: str, max_bytes: int) -> str:
         assert id == "owner/net"
         if file not in found:
             raise HubFileNotFoundError(f"the model has no file {file}")
         (tmp_path / file).write_bytes(found[file])
         return str(tmp_path / file)
 
-    monkeypatch.setattr(remote, "start_of", start_of)
-    monkeypatch.setattr(remote, "download", download)
-    monkeypatch.setattr(remote, "files", lambda id: sorted(found))
+    monkeypatch.setattr(hub, "read_start", read_start)
+    monkeypatch.setattr(hub, "download", download)
+    monkeypatch.setattr(hub, "list_files", lambda id: sorted(found))
     return found
 
 
 def names() -> list[str]:
-    return [entry.name for entry in hub.read_remote("owner/net").entries]
+    return [entry.name for entry in checkpoint_hub.read_remote("owner/net").entries]
 
 
 def test_one_file_is_read_first(files: dict[str, bytes]) -> None:
-    files[hub.FILE] = safetensors("a", "b", padding=500)
+    files[checkpoint_hub.DEFAULT_FILE] = safetensors("a", "b", padding=500)
     files["other.gguf"] = b""
     assert names() == ["a", "b"]
-    found = hub.read_remote("owner/net")
+    found = checkpoint_hub.read_remote("owner/net")
     assert found.label == "owner/net" and found.entries[1].file == "owner/net/model.safetensors"
 
 
 def test_how_much_of_a_file_is_requested(files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     requests: list[int | None] = []
-    start_of: Any = remote.start_of
+    read_start: Any = hub.read_start
 
-    def recorded(id: str, file: str, *length: int) -> Start:
+    def recorded(id: str, file: str, *length: int) -> FileStart:
         requests.append(length[0] if length else None)
-        return start_of(id, file, *length)
+        return read_start(id, file, *length)
 
     def said(largest: int = 1000) -> str:
         requests.clear()
         monkeypatch.setattr(safetensors_headers, "MAX_HEADER_BYTES", largest)
         with pytest.raises(ArchError) as found:
-            hub.read_remote("owner/net")
+            checkpoint_hub.read_remote("owner/net")
         return found.value.diagnostics[0].message.partition(": ")[2]
 
-    monkeypatch.setattr(remote, "start_of", recorded)
-    files[hub.FILE] = whole = safetensors("a", padding=500)
+    monkeypatch.setattr(hub, "read_start", recorded)
+    files[checkpoint_hub.DEFAULT_FILE] = whole = safetensors("a", padding=500)
     length = int.from_bytes(whole[:8], "little")
     monkeypatch.setattr(safetensors_headers, "MAX_HEADER_BYTES", length)
     assert names() == ["a"] and requests == [None, 8 + length]
-    files[hub.FILE] = whole[:-8]  # without the values of the tensor
+    files[checkpoint_hub.DEFAULT_FILE] = whole[:-8]  # without the values of the tensor
     assert said() == "file is truncated: expected 8 bytes of tensors, found 0" and requests == [None, 8 + length]
-    files[hub.FILE] = whole[:-9]
+    files[checkpoint_hub.DEFAULT_FILE] = whole[:-9]
     assert said() == f"file is truncated: expected a header of {length:,} bytes, but the file has {8 + length - 1:,}"
     assert requests == [None]
-    files[hub.FILE] = whole
+    files[checkpoint_hub.DEFAULT_FILE] = whole
     assert said(length - 1).endswith(f"header of {length:,} bytes exceeds the limit of {length - 1:,}")
     assert requests == [None]
-    files[hub.FILE] = (56).to_bytes(8, "little") + safetensors()[8:].ljust(56)
+    files[checkpoint_hub.DEFAULT_FILE] = (56).to_bytes(8, "little") + safetensors()[8:].ljust(56)
     requests.clear()
     assert names() == [] and requests == [None]  # the first request has all of the header
 
@@ -93,21 +93,21 @@ def test_how_much_of_a_file_is_requested(files: dict[str, bytes], monkeypatch: p
 def test_shards_are_those_of_an_index(files: dict[str, bytes]) -> None:
     files["one.safetensors"], files["two.safetensors"] = safetensors("a"), safetensors("b", "c")
     index = {"weight_map": {"a": "one.safetensors", "b": "two.safetensors", "c": "two.safetensors"}}
-    files[hub.INDEX] = json.dumps(index).encode()
-    found = hub.read_remote("owner/net")
+    files[checkpoint_hub.DEFAULT_INDEX] = json.dumps(index).encode()
+    found = checkpoint_hub.read_remote("owner/net")
     assert found.label == "owner/net" and sorted(names()) == ["a", "b", "c"]
 
 
 def test_gguf_files_are_named_if_they_are_several(files: dict[str, bytes]) -> None:
     def refusal() -> tuple[str, str, str | None]:
         with pytest.raises(ArchError) as found:
-            hub.read_remote("owner/net")
+            checkpoint_hub.read_remote("owner/net")
         (only,) = found.value.diagnostics
         return only.code, only.message, only.help
 
     reason = "the model has neither model.safetensors nor model.safetensors.index.json nor a GGUF file"
     with pytest.raises(ArchError, match=reason):
-        hub.read_remote("owner/net")
+        checkpoint_hub.read_remote("owner/net")
     for name in "abcd":
         files[f"{name}.gguf"] = b""
     shown = ", ".join(f"owner/net/{name}.gguf" for name in "abcd")
@@ -128,19 +128,19 @@ def test_gguf_files_are_named_if_they_are_several(files: dict[str, bytes]) -> No
 def test_the_configuration_of_an_adapter_is_downloaded(
     files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "snapshot", lambda id: None)
-    assert find.adapter_config("owner/net", 9) is None
+    monkeypatch.setattr(hub, "find_snapshot", lambda id: None)
+    assert hub.find_adapter_config("owner/net", 9) is None
     files["adapter_config.json"] = b"{}"
-    path = find.adapter_config("owner/net", 9)
+    path = hub.find_adapter_config("owner/net", 9)
     assert path is not None and Path(path).name == "adapter_config.json"
     files["config.json"] = b"{}"
-    assert find.adapter_config("owner/net", 9) is None
+    assert hub.find_adapter_config("owner/net", 9) is None
 
     def offline(*_: object) -> str:
-        raise HubUnavailableError("it cannot be reached")
+        raise HubUnavailableError("the server cannot be reached")
 
-    monkeypatch.setattr(remote, "download", offline)
-    assert find.adapter_config("owner/net", 9) is None
+    monkeypatch.setattr(hub, "download", offline)
+    assert hub.find_adapter_config("owner/net", 9) is None
 
 
 class Gated(Exception):
@@ -191,18 +191,18 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Any:
     made.HfApi = lambda: SimpleNamespace(list_repo_files=made.listed)
     modules = {"": made, ".constants": made.constants, ".utils": made.utils, ".utils.logging": made.logging}
     modules[".errors"] = made.errors
-    monkeypatch.setattr(remote, "import_module", lambda name: modules[name.removeprefix("huggingface_hub")])
+    monkeypatch.setattr(hub, "import_module", lambda name: modules[name.removeprefix("huggingface_hub")])
     return made
 
 
 def test_small_files_are_downloaded(library: Any) -> None:
-    assert remote.download("owner/net", "config.json", 2048) == "path of owner/net/config.json"
-    assert library.calls == ["bars", "errors", ("url of owner/net/config.json", remote.SECONDS)]
+    assert hub.download("owner/net", "config.json", 2048) == "path of owner/net/config.json"
+    assert library.calls == ["bars", "errors", ("url of owner/net/config.json", hub.TIMEOUT_SECONDS)]
     for size in (2049, None):
         library.size = size
         with pytest.raises(HubUnavailableError, match=r"^config.json exceeds the size limit of 2 KiB$"):
-            remote.download("owner/net", "config.json", 2048)
-    assert remote.files("owner/net") == ["owner/net/a", "owner/net/b"]
+            hub.download("owner/net", "config.json", 2048)
+    assert hub.list_files("owner/net") == ["owner/net/a", "owner/net/b"]
 
 
 @pytest.mark.parametrize(
@@ -213,16 +213,16 @@ def test_small_files_are_downloaded(library: Any) -> None:
             HubUnavailableError,
             "the model is gated: request access on its page and log in with `hf auth login`",
         ),
-        (Missing(), HubUnavailableError, "it has no public model of this name"),
+        (Missing(), HubUnavailableError, "no public model has this name"),
         (NoEntry(), HubFileNotFoundError, "the model has no file config.json"),
-        (NoLocalEntry(), HubUnavailableError, "it cannot be reached (NoLocalEntry)"),
-        (OSError(), HubUnavailableError, "it cannot be reached (OSError)"),
+        (NoLocalEntry(), HubUnavailableError, "the server cannot be reached (NoLocalEntry)"),
+        (OSError(), HubUnavailableError, "the server cannot be reached (OSError)"),
     ],
 )
 def test_reasons(library: Any, problem: Exception, kind: type[Exception], reason: str) -> None:
     library.problem = problem
     with pytest.raises(HubUnavailableError) as found:
-        remote.download("owner/net", "config.json", 2048)
+        hub.download("owner/net", "config.json", 2048)
     assert type(found.value) is kind and str(found.value) == reason
 
 
@@ -230,13 +230,13 @@ def test_other_reasons(library: Any) -> None:
     problem = OSError()
     problem.response = SimpleNamespace(status_code=503)  # type: ignore[attr-defined]
     library.problem = problem
-    with pytest.raises(HubUnavailableError, match=r"^it answered with status 503 \(OSError\)$"):
-        remote.download("owner/net", "config.json", 2048)
-    with pytest.raises(HubUnavailableError, match=r"^it cannot be reached \(ZeroDivisionError\)$"):
-        remote.files("owner/net")
+    with pytest.raises(HubUnavailableError, match=r"^the server answered with status 503 \(OSError\)$"):
+        hub.download("owner/net", "config.json", 2048)
+    with pytest.raises(HubUnavailableError, match=r"^the server cannot be reached \(ZeroDivisionError\)$"):
+        hub.list_files("owner/net")
     library.constants.HF_HUB_OFFLINE = True
     with pytest.raises(HubUnavailableError, match=r"^HF_HUB_OFFLINE is set$"):
-        remote.files("owner/net")
+        hub.list_files("owner/net")
 
 
 def test_the_directory_of_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,8 +246,8 @@ def test_the_directory_of_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/me")
     found: list[str] = []
     for name in variables:
-        found.append(local.directory())
+        found.append(hub.cache_directory())
         monkeypatch.delenv(name)
     assert found[:2] == ["/of/HF_HUB_CACHE", "/of/HUGGINGFACE_HUB_CACHE"]
     assert found[2:] == ["/of/HF_HOME/hub", "/of/XDG_CACHE_HOME/huggingface/hub"]
-    assert local.directory() == "/home/me/.cache/huggingface/hub"
+    assert hub.cache_directory() == "/home/me/.cache/huggingface/hub"

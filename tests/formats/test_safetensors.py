@@ -194,7 +194,7 @@ def test_as_much_as_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     items = data.count(b",") + data.count(b"[") + data.count(b"{")
     for name, limit, message in (
         ("safetensors.MAX_HEADER_BYTES", length, f"header of {length:,} bytes exceeds the limit of {length - 1:,}"),
-        ("strictjson.MAX_ITEMS", items, f"too many items in the header: the limit is {items - 1:,}"),
+        ("safetensors.MAX_ITEMS", items, f"too many items in the header: the limit is {items - 1:,}"),
         ("safetensors.MAX_DIMENSIONS", 64, "too many axes in the shape of `w`: the limit is 63"),
     ):
         with monkeypatch.context() as patch:

@@ -58,7 +58,7 @@ def test_two_names_of_a_tensor_are_one_place_and_others_are_not(tmp_path: Path, 
     entries = read_bytes(tmp_path, make(value, {"0": 48}), "m.bin").entries
     strides = {"a": None, "again": None, "rest": None, "turned": (1, 3), "row": None}
     assert {e.name: e.strides for e in entries} == strides
-    places = {e.name: e.place for e in entries}
+    places = {e.name: e.storage_key for e in entries}
     assert places["a"] == places["again"]
     assert len(set(places.values())) == 4
 
@@ -124,9 +124,12 @@ def test_a_view_of_an_old_storage(tmp_path: Path) -> None:
 
 def test_tensors_without_elements_are_not_at_one_place() -> None:
     empty = Entry("a", (0, 3), "F32", 0, "model.bin", "0", 8)
-    assert empty.place == empty.place and empty.place != empty._replace(name="b").place
+    assert empty.storage_key == empty.storage_key and empty.storage_key != empty._replace(name="b").storage_key
     full = empty._replace(shape=(2, 3), bytes=24)
-    assert full.place == full._replace(name="b").place and full.place != full._replace(start=16).place
+    assert (
+        full.storage_key == full._replace(name="b").storage_key
+        and full.storage_key != full._replace(start=16).storage_key
+    )
 
 
 def test_a_tensor_ends_behind_its_last_element(tmp_path: Path) -> None:

@@ -24,10 +24,11 @@ from archspec.core.diagnostics import make_error
 from archspec.core.record import Record
 from archspec.core.reports.results import Result
 from archspec.core.resources import specs_root
+from archspec.formats.configs.configuration import ADAPTER_FILE
 from archspec.formats.configs.family import Layers, read_layers
 from archspec.formats.configs.names import names_of
 from archspec.ir.table import Params, Table, Tensor, Tensors
-from archspec.pipeline.locate import ADAPTER_FILE, Location, locate
+from archspec.pipeline.spec import Spec, adapter_path, read_spec
 
 if TYPE_CHECKING:
     from archspec.ir.table import PlainValue

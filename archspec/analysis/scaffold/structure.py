@@ -328,7 +328,7 @@ def map_ties(entries: Iterable[Entry], tensors: Mapping[str, TensorSketch]) -> d
     ties: dict[str, str] = {}
     for entry in entries:
         if tensors[entry.name].kind == "param":
-            first = firsts.setdefault(entry.place, entry.name)
+            first = firsts.setdefault(entry.storage_key, entry.name)
             if first != entry.name:
                 ties[entry.name] = first
     return ties

@@ -183,7 +183,7 @@ def _spec_tensors(table: Table) -> dict[str, _SpecTensor]:
 def sum_entries(entries: Iterable[Entry]) -> StoredTotals:
     """Sum entries; an entry that shares the elements of an earlier one counts only as a name."""
     entries = list(entries)
-    distinct = list({entry.place: entry for entry in entries}.values())
+    distinct = list({entry.storage_key: entry for entry in entries}.values())
     return StoredTotals(
         len(entries), len(distinct), sum(entry.elements for entry in distinct), sum(entry.bytes for entry in distinct)
     )
@@ -233,9 +233,9 @@ def _find_tied(groups: dict[str, list[str]], entries: dict[str, Entry]) -> Itera
     for counted, names in groups.items():
         storages: set[tuple[object, ...]] = set()
         for name in names:
-            if name in entries and entries[name].place not in storages:
-                storages.add(entries[name].place)
-                first, group = firsts.setdefault(entries[name].place, (name, counted))
+            if name in found and found[name].storage_key not in seen:
+                seen.add(found[name].storage_key)
+                first, group = firsts.setdefault(found[name].storage_key, (name, counted))
                 if group != counted:
                     items.append((name, first))
     for folded, first in collapse_names(items):
@@ -255,21 +255,21 @@ def _describe_ties(groups: dict[str, list[str]], entries: dict[str, Entry]) -> I
     """Describe the names under which a checkpoint stores tied tensors; one of the names is sufficient."""
     items: list[tuple[str, tuple[str, str]]] = []
     for names in groups.values():
-        stored_names = [name for name in names if name in entries]
-        storages = {entries[name].place for name in stored_names[:1]}
-        for name in names if stored_names else ():
-            if name not in entries:
-                items.append((name, ("not stored because it is tied to", stored_names[0])))
-            elif entries[name].place not in storages:
-                storages.add(entries[name].place)
-                items.append((name, ("stored separately (equality was not checked) from", stored_names[0])))
-    for folded, (sentence, stored_name) in collapse_names(items):
-        yield f"{sentence} `{stored_name}`: `{folded.pattern}`{f' ({folded.ranges})' if folded.numbers else ''}"
+        there = [name for name in names if name in found]
+        places = {found[name].storage_key for name in there[:1]}
+        for name in names if there else ():
+            if name not in found:
+                items.append((name, ("not stored because it is tied to", there[0])))
+            elif found[name].storage_key not in places:
+                places.add(found[name].storage_key)
+                items.append((name, ("stored separately (equality was not checked) from", there[0])))
+    for folded, (sentence, other) in collapse_names(items):
+        yield f"{sentence} `{other}`: `{folded.pattern}`{f' ({folded.ranges})' if folded.numbers else ''}"
 
 
 def _describe_overlaps(entries: Iterable[Entry]) -> Iterator[str]:
     """Describe different tensors whose elements overlap in storage."""
-    distinct = {entry.place: entry for entry in entries if entry.bytes}.values()
+    distinct = {entry.storage_key: entry for entry in entries if entry.bytes}.values()
     before: Entry | None = None
     pairs: list[tuple[str, str]] = []
     for entry in sorted(distinct, key=lambda entry: (entry.file, entry.storage, entry.start)):

@@ -1,4 +1,4 @@
-"""Reading a checkpoint: a file, an index of shards, a directory that contains either, or a model of the hub."""
+"""Reading a checkpoint: a file, an index of shards, a directory with either, or a model on the hub."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import os
 import re
 
 from archspec.core.diagnostics import make_error, open_regular_file, unreadable_error
-from archspec.formats.checkpoints import gguf, safetensors, torchfile
+from archspec.formats.checkpoints import safetensors, torchfile
 from archspec.formats.checkpoints.entries import Checkpoint, Entry, damaged
-from archspec.formats.checkpoints.gguf import is_one_model, read_gguf
+from archspec.formats.checkpoints.gguf import MAGIC, is_one_model, read_gguf
 from archspec.formats.checkpoints.hub import read_remote, read_remote_gguf
 from archspec.formats.checkpoints.shards import MAX_INDEX_BYTES, check_presence, read_index, read_shards
-from archspec.formats.hub.local import cached, snapshot
-from archspec.formats.hub.names import gguf_file, is_id
+from archspec.formats.hub import find_cached_file, find_snapshot, is_id, split_gguf_path
 
-USUAL = (
+DEFAULT_FILES = (
     "model.safetensors",
     "model.safetensors.index.json",
     "pytorch_model.bin",
@@ -22,8 +21,8 @@ USUAL = (
 )
 """File names to look for in a directory, in order of preference, as in `transformers`."""
 
-ENDINGS = (".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json", ".pt", ".pth", ".ckpt", ".gguf")
-"""Extensions of other checkpoint files; a directory with exactly one such file is also accepted."""
+EXTENSIONS = (".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json", ".pt", ".pth", ".ckpt", ".gguf")
+"""Extensions of checkpoint files; a directory with exactly one such file is also accepted."""
 
 _SHARD = re.compile(r"-[0-9]{1,9}-of-([0-9]{1,9})\.[a-z]+$")
 """Pattern of shard names: `model-00001-of-00003.safetensors`."""
@@ -45,12 +44,12 @@ def read(path: str) -> Checkpoint:
 
     Raises ArchError if the checkpoint is unreadable or inconsistent.
     """
-    if (file := gguf_file(path)) is not None and not os.path.lexists(path):
+    if (file := split_gguf_path(path)) is not None and not os.path.lexists(path):
         return _read_hub_gguf(*file)
     if "/" in path and is_id(path) and not os.path.lexists(path):
         return _read_hub(path)
     if os.path.isdir(path):
-        path = _in_directory(path)
+        path = _find_in_directory(path)
     if path.endswith(".json"):
         return _read_sharded(path)
     if _is_gguf(path):
@@ -61,30 +60,32 @@ def read(path: str) -> Checkpoint:
     return Checkpoint(path, tuple(entries), notes=tuple(notes))
 
 
-def _in_directory(directory: str) -> str:
-    """Return the path of the only checkpoint in a directory. Raises ArchError if there are none or several."""
+def _find_in_directory(directory: str) -> str:
+    """Return the path of the only checkpoint in a directory. Raises ArchError if it has none or several."""
     try:
         names = sorted(os.listdir(directory))
     except OSError as error:
         raise unreadable_error(directory, error) from None
-    for name in USUAL:
+    for name in DEFAULT_FILES:
         if name in names:
             return os.path.join(directory, name)
-    found = [name for name in names if name.endswith(ENDINGS)]
-    indexes = [name for name in found if name.endswith(".index.json")]
+    candidates = [name for name in names if name.endswith(EXTENSIONS)]
+    indexes = [name for name in candidates if name.endswith(".index.json")]
     if len(indexes) == 1:
-        found = indexes
-    if len(found) == 1 or is_one_model(found):
-        return os.path.join(directory, found[0])
-    if not found:
-        raise make_error("missing-file", f"no checkpoint in {directory}", help=f"expected one of: {', '.join(USUAL)}")
-    shown = ", ".join(found[:4]) + (", ..." if len(found) > 4 else "")
-    raise make_error("usage", f"{len(found)} checkpoints in {directory}", help=f"name one: {shown}")
+        candidates = indexes
+    if len(candidates) == 1 or is_one_model(candidates):
+        return os.path.join(directory, candidates[0])
+    if not candidates:
+        raise make_error(
+            "missing-file", f"no checkpoint in {directory}", help=f"expected one of: {', '.join(DEFAULT_FILES)}"
+        )
+    examples = ", ".join(candidates[:4]) + (", ..." if len(candidates) > 4 else "")
+    raise make_error("usage", f"{len(candidates)} checkpoints in {directory}", help=f"name one: {examples}")
 
 
 def _is_gguf(path: str) -> bool:
     with open_regular_file(path, path) as file:
-        return file.read(len(gguf.MAGIC)) == gguf.MAGIC
+        return file.read(len(MAGIC)) == MAGIC
 
 
 def _read_file(path: str) -> tuple[list[Entry], list[str]]:
@@ -104,16 +105,16 @@ def _read_file(path: str) -> tuple[list[Entry], list[str]]:
 
 
 def _read_hub(id: str) -> Checkpoint:
-    """Read the checkpoint of a model from the local cache, or else from the hub."""
-    folder = snapshot(id)
-    if folder is not None and any(os.path.isfile(os.path.join(folder, name)) for name in USUAL):
+    """Read the checkpoint of a model from the local cache, else from the hub."""
+    folder = find_snapshot(id)
+    if folder is not None and any(os.path.isfile(os.path.join(folder, name)) for name in DEFAULT_FILES):
         return read(folder)._replace(label=id)
     return read_remote(id)
 
 
 def _read_hub_gguf(id: str, file: str) -> Checkpoint:
-    """Read a GGUF file of a model from the local cache, or else from the hub."""
-    path = cached(id, file)
+    """Read a GGUF file of a model from the local cache, else from the hub."""
+    path = find_cached_file(id, file)
     return read_gguf(path)._replace(label=f"{id}/{file}") if path is not None else read_remote_gguf(id, file)
 
 

@@ -42,8 +42,8 @@ class Entry(NamedTuple):
         return self.start + (last + 1) * BITS[self.dtype] // 8
 
     @property
-    def place(self) -> tuple[object, ...]:
-        """A key that is equal for two names of one stored tensor. A tensor without elements is equal only to itself."""
+    def storage_key(self) -> tuple[object, ...]:
+        """A key that is equal for two names of one stored tensor, and unique for a tensor without elements."""
         if not self.bytes:
             return (self.name,)
         return self.file, self.storage, self.start, self.shape, self.strides, self.dtype
@@ -106,15 +106,15 @@ def is_size(value: object) -> TypeGuard[int]:
 
 
 def bits_per_element(bytes: int, elements: int) -> str:
-    """Format the average width of elements for a sentence about `bytes`."""
+    """Format the average size of an element, to follow a size in bytes; "" without elements."""
     return f", {8 * bytes / elements:.2f} bits per element" if elements else ""
 
 
-# Defects of a checkpoint: the first of each kind, and the number of further ones.
+# Defects --------------------------------------------------------------------------------------------------------------
 
 
 class DefectCollector:
-    """Collector of the defects of one file."""
+    """Collector of the defects of one file: the first of each kind, and the number of others."""
 
     def __init__(self, label: str) -> None:
         self.label = label
@@ -122,7 +122,7 @@ class DefectCollector:
         self._counts = Counter[str]()
 
     def add(self, kind: str, message: str) -> None:
-        """Record a defect. Only the first of each `kind` is shown; the others are counted."""
+        """Record a defect. Messages show the first of each `kind`, and count the others."""
         self._first.setdefault(kind, message)
         self._counts[kind] += 1
 
@@ -146,11 +146,11 @@ class DefectCollector:
             raise ArchError([self._diagnostic(kind, message) for kind, message in self._first.items()])
 
     def _diagnostic(self, kind: str, message: str) -> Diagnostic:
-        more = self._counts[kind] - 1
-        also = f" (and {more:,} more like it)" if more else ""
-        return Diagnostic("bad-checkpoint", f"{self.label}: {message}{also}")
+        others = self._counts[kind] - 1
+        suffix = f" (and {others:,} more like it)" if others else ""
+        return Diagnostic("bad-checkpoint", f"{self.label}: {message}{suffix}")
 
 
 def damaged(label: str, message: str, help: str | None = None) -> ArchError:
-    """Return the error to raise for a file that cannot be read further."""
+    """Return the error to raise for a defect that prevents reading the rest of a file."""
     return make_error("bad-checkpoint", f"{label}: {message}", help=help)

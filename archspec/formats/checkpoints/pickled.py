@@ -30,12 +30,14 @@ class Global:
 
 
 class Reader:
-    """Reader of consecutive pickles in a stream, limited to LARGEST bytes and MAX_OPERATIONS opcodes in total, and to
-    MAX_PENDING values on its stack.
+    """Reader of consecutive pickles in a stream.
+
+    All pickles together have at most MAX_PICKLE_BYTES bytes and MAX_OPERATIONS opcodes; the stack has at most
+    MAX_PENDING values.
 
     `names` lists the globals (`module.name`) that are allowed. `persistent` resolves a persistent identifier, `call`
     replaces the call of a global, and both raise PickleError for unknown input. Values are None, bool, int, float, str,
-    bytes, tuple, list, dict, Global, and the results of these two functions.
+    bytes, tuple, list, dict, Global, and the results of `persistent` and `call`.
     """
 
     def __init__(
@@ -46,7 +48,7 @@ class Reader:
         call: Callable[[str, tuple[object, ...]], object],
     ) -> None:
         self._stream = stream
-        self._left = MAX_PICKLE_BYTES
+        self._remaining_bytes = MAX_PICKLE_BYTES
         self._operations = MAX_OPERATIONS
         self._names = names
         self._persistent = persistent
@@ -69,16 +71,16 @@ class Reader:
                 if len(self._stack) >= MAX_PENDING:
                     raise PickleError(f"too many values on the stack of a pickle: the limit is {MAX_PENDING:,}")
                 self._stack.append(_VALUES[operation](self))
-            elif operation in _STEPS:
-                _STEPS[operation](self)
+            elif operation in _ACTIONS:
+                _ACTIONS[operation](self)
             elif operation in _IGNORED:
                 self._take(_IGNORED[operation])
             else:
                 raise PickleError(f"unsupported pickle opcode 0x{operation.hex()}")
 
     def _take(self, count: int) -> bytes:
-        self._left -= count
-        if self._left < 0:
+        self._remaining_bytes -= count
+        if self._remaining_bytes < 0:
             raise PickleError(f"pickle exceeds the limit of {MAX_PICKLE_BYTES:,} bytes")
         data = self._stream.read(count)
         if len(data) != count:
@@ -87,7 +89,7 @@ class Reader:
 
     def _line(self) -> str:
         data = self._stream.readline(_MAX_LINE_LENGTH)
-        self._left -= len(data)
+        self._remaining_bytes -= len(data)
         if not data.endswith(b"\n"):
             raise PickleError("invalid pickle: unterminated name")
         return _text(data[:-1])
@@ -111,7 +113,7 @@ class Reader:
             raise PickleError(f"invalid pickle: expected a {kind.__name__} on the stack")
         return value
 
-    # Opcodes
+    # The methods below implement opcodes.
 
     def _number(self, size: int, *, signed: bool = False) -> int:
         return int.from_bytes(self._take(size), "little", signed=signed)
@@ -128,7 +130,7 @@ class Reader:
     def _set(self, items: Sequence[object]) -> None:
         """Add keys, each before its value, to the mapping on the stack.
 
-        Other keys than strings may define equality: they become None.
+        Keys that are not strings may define equality, so they become None.
         """
         if len(items) % 2:
             raise PickleError("invalid pickle: key without a value")
@@ -152,10 +154,10 @@ class Reader:
     def _global(self, module: object, name: object) -> Global:
         if not isinstance(module, str) or not isinstance(name, str):
             raise PickleError("invalid pickle: expected strings as the name of a global")
-        whole = f"{module}.{name}"
-        if whole not in self._names:
-            raise PickleError(f"pickle refers to `{whole}`, which is not allowed; nothing was run")
-        return Global(whole)
+        full_name = f"{module}.{name}"
+        if full_name not in self._names:
+            raise PickleError(f"pickle refers to `{full_name}`, which is not allowed; nothing was run")
+        return Global(full_name)
 
     def _reduce(self, function: object, arguments: object) -> object:
         if not isinstance(function, Global) or type(arguments) is not tuple:
@@ -163,7 +165,7 @@ class Reader:
         return self._call(function.name, cast("tuple[object, ...]", arguments))
 
     def _build(self) -> None:
-        """Ignore the state of an object: torch only uses it to attach metadata to mappings."""
+        """Ignore the state of an object: PyTorch uses it only to attach metadata to mappings."""
         self._pop()
         self._top(dict)
 
@@ -215,7 +217,7 @@ _VALUES: dict[bytes, Callable[[Reader], object]] = {
 }
 """Opcodes that push a value."""
 
-_STEPS: dict[bytes, Callable[[Reader], object]] = {
+_ACTIONS: dict[bytes, Callable[[Reader], object]] = {
     pickle.MARK: Reader._mark,
     pickle.POP: Reader._pop,
     pickle.POP_MARK: Reader._pop_to_mark,

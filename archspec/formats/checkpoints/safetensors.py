@@ -11,11 +11,10 @@ from math import prod
 from typing import BinaryIO, TypeGuard, cast
 
 from archspec.core.reports.text import number
-from archspec.formats.checkpoints import strictjson
 from archspec.formats.checkpoints.entries import BITS, DTYPES, MAX_DIMENSIONS, DefectCollector, Entry, damaged, is_size
 
 MAX_HEADER_BYTES = 100_000_000
-"""The limit of the format itself, in bytes."""
+"""Maximum header size that the format allows."""
 
 
 def read(file: BinaryIO, size: int, label: str) -> list[Entry]:
@@ -31,45 +30,45 @@ def read(file: BinaryIO, size: int, label: str) -> list[Entry]:
     text = file.read(length)
     if not text.startswith(b"{"):
         raise damaged(label, "not a safetensors file: the header does not start with `{`")
-    header = strictjson.parse(text, label, "the header")
-    faults = DefectCollector(label)
-    _check_metadata(header.pop("__metadata__", {}), faults)
-    entries = [entry for name, info in header.items() if (entry := _entry(name, info, label, faults))]
-    faults.check()
-    _check_layout(entries, size - 8 - length, faults)
-    faults.check()
+    header = parse_json(text, label, "the header")
+    defects = DefectCollector(label)
+    _check_metadata(header.pop("__metadata__", {}), defects)
+    entries = [entry for name, info in header.items() if (entry := _parse_entry(name, info, label, defects))]
+    defects.check()
+    _check_layout(entries, size - 8 - length, defects)
+    defects.check()
     return entries
 
 
-def _check_metadata(metadata: object, faults: DefectCollector) -> None:
+def _check_metadata(metadata: object, defects: DefectCollector) -> None:
     if not isinstance(metadata, dict) or any(
         not isinstance(value, str) for value in cast("dict[str, object]", metadata).values()
     ):
-        faults.add("metadata", "expected a mapping of strings to strings in `__metadata__`")
+        defects.add("metadata", "expected a mapping of strings to strings in `__metadata__`")
 
 
-def _entry(name: str, info: object, label: str, faults: DefectCollector) -> Entry | None:
-    if not faults.has_name(name):
+def _parse_entry(name: str, info: object, label: str, defects: DefectCollector) -> Entry | None:
+    if not defects.has_name(name):
         return None
     fields = cast("dict[str, object]", info) if isinstance(info, dict) else {}
     dtype, shape, offsets = fields.get("dtype"), fields.get("shape"), fields.get("data_offsets")
     if dtype is None or shape is None or offsets is None:
-        faults.add("fields", f"missing `dtype`, `shape` or `data_offsets` of `{name}`")
+        defects.add("fields", f"missing `dtype`, `shape` or `data_offsets` of `{name}`")
     elif not isinstance(dtype, str) or dtype not in DTYPES:
-        faults.add("dtype", f"unknown dtype of `{name}`: {_shown(dtype)}")
+        defects.add("dtype", f"unknown dtype of `{name}`: {_format_value(dtype)}")
     elif not _is_sizes(shape):
-        faults.add("shape", f"invalid shape of `{name}`: {_shown(shape)}")
+        defects.add("shape", f"invalid shape of `{name}`: {_format_value(shape)}")
     elif len(shape) > MAX_DIMENSIONS:
-        faults.add("rank", f"too many axes in the shape of `{name}`: the limit is {MAX_DIMENSIONS}")
+        defects.add("rank", f"too many axes in the shape of `{name}`: the limit is {MAX_DIMENSIONS}")
     elif not _is_pair(offsets):
-        faults.add("offsets", f"invalid data_offsets of `{name}`: {_shown(offsets)}")
+        defects.add("offsets", f"invalid data_offsets of `{name}`: {_format_value(offsets)}")
     else:
         bits = prod(shape) * BITS[DTYPES[dtype]]
         start, stop = offsets
         if bits != 8 * (stop - start):
-            needs = f"{bits // 8:,}" if bits % 8 == 0 else f"{bits / 8:,}"
-            shown = f"{dtype} of shape {_shown(shape)}"
-            faults.add("size", f"`{name}`: expected {needs} bytes for {shown}, found {stop - start:,}")
+            expected = f"{bits // 8:,}" if bits % 8 == 0 else f"{bits / 8:,}"
+            tensor = f"{dtype} of shape {_format_value(shape)}"
+            defects.add("size", f"`{name}`: expected {expected} bytes for {tensor}, found {stop - start:,}")
         return Entry(name, tuple(shape), DTYPES[dtype], stop - start, label, "", start)
     return None
 
@@ -82,26 +81,70 @@ def _is_pair(offsets: object) -> TypeGuard[list[int]]:
     return _is_sizes(offsets) and len(offsets) == 2 and offsets[0] <= offsets[1]
 
 
-def _check_layout(entries: list[Entry], size: int, faults: DefectCollector) -> None:
+def _check_layout(entries: list[Entry], size: int, defects: DefectCollector) -> None:
     """Check that every one of the `size` bytes after the header belongs to exactly one tensor."""
-    end, before = 0, ""
+    end, previous = 0, ""
     for entry in sorted(entries, key=lambda entry: (entry.start, entry.bytes)):
         if entry.start < end:
-            faults.add("overlap", f"`{entry.name}` starts at byte {entry.start:,}, inside `{before}`")
+            defects.add("overlap", f"`{entry.name}` starts at byte {entry.start:,}, inside `{previous}`")
         elif entry.start > end:
-            faults.add("gap", f"bytes {end:,} to {entry.start:,} belong to no tensor")
+            defects.add("gap", f"bytes {end:,} to {entry.start:,} belong to no tensor")
         if entry.start + entry.bytes >= end:
-            end, before = entry.start + entry.bytes, entry.name
+            end, previous = entry.start + entry.bytes, entry.name
     if end > size:
-        faults.add("short", f"file is truncated: expected {end:,} bytes of tensors, found {size:,}")
+        defects.add("short", f"file is truncated: expected {end:,} bytes of tensors, found {size:,}")
     elif end < size:
-        faults.add("rest", f"found {number(size - end, 'byte')} after the last tensor")
+        defects.add("rest", f"found {number(size - end, 'byte')} after the last tensor")
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     """Format a value from the header for a message."""
     try:
         text = f"{value!a:.60}" if isinstance(value, str) else repr(value)
     except (ValueError, RecursionError):
         return "a number with thousands of digits"
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+# Strict JSON ----------------------------------------------------------------------------------------------------------
+
+MAX_ITEMS = 4_000_000
+
+
+def parse_json(data: bytes, label: str, noun: str) -> dict[str, object]:
+    """Parse the JSON object in `data`, which messages call `noun`. Raises ArchError if it is invalid.
+
+    Untrusted files may not have duplicate names, NaN, deep nesting or too many items.
+    """
+    import json
+
+    if sum(map(data.count, (b",", b"[", b"{"))) > MAX_ITEMS:
+        raise damaged(label, f"too many items in {noun}: the limit is {MAX_ITEMS:,}")
+    try:
+        value = json.loads(data.decode("utf-8"), object_pairs_hook=_build_object, parse_constant=_reject_constant)
+    except UnicodeDecodeError as error:
+        raise damaged(label, f"{noun} is not UTF-8 text: invalid byte at offset {error.start}") from None
+    except RecursionError:
+        raise damaged(label, f"{noun} is nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise damaged(label, f"{noun} is not valid JSON: {error.msg.lower()} at character {error.pos}") from None
+    except ValueError as error:
+        raise damaged(label, f"{noun} is not valid JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise damaged(label, f"{noun} is not a JSON object")
+    return value  # pyright: ignore[reportUnknownVariableType]
+
+
+def _build_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise ValueError(f"`{name}` appears more than once")
+            seen.add(name)
+    return mapping
+
+
+def _reject_constant(word: str) -> object:
+    raise ValueError(f"`{word}` is not a number")

@@ -1,4 +1,4 @@
-"""Sharded checkpoints: the index, and the shards that it lists."""
+"""Reading sharded checkpoints: an index, and the shards that it lists."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import NamedTuple, cast
 
 from archspec.core.diagnostics import make_error
 from archspec.core.reports.text import number
-from archspec.formats.checkpoints import strictjson
 from archspec.formats.checkpoints.entries import Checkpoint, DefectCollector, Entry, damaged
+from archspec.formats.checkpoints.safetensors import parse_json
 
 MAX_INDEX_BYTES = 100_000_000
 MAX_SHARDS = 10_000
@@ -23,7 +23,7 @@ class Index(NamedTuple):
 
     @property
     def shards(self) -> list[str]:
-        """The shards, in order."""
+        """The names of the shards, in order."""
         return [*dict.fromkeys(self.weight_map.values())]
 
 
@@ -31,51 +31,51 @@ def read_shards(path: str, index: Index, read_shard: Callable[[str], tuple[list[
     """Read the shards listed in the index at `path`, and check that each holds exactly the tensors listed for it."""
     entries: list[Entry] = []
     notes: list[str] = []
-    holders: dict[str, str] = {}
-    faults = DefectCollector(path)
+    shard_by_name: dict[str, str] = {}
+    defects = DefectCollector(path)
     for shard in index.shards:
-        found, shard_notes = read_shard(shard)
+        shard_entries, shard_notes = read_shard(shard)
         notes += [f"{shard}: {note}" for note in shard_notes]
-        for entry in found:
-            if entry.name in holders:
-                faults.add("duplicate", f"`{entry.name}` is in two shards, {holders[entry.name]} and {shard}")
+        for entry in shard_entries:
+            if entry.name in shard_by_name:
+                defects.add("duplicate", f"`{entry.name}` is in two shards, {shard_by_name[entry.name]} and {shard}")
                 continue
-            holders[entry.name] = shard
+            shard_by_name[entry.name] = shard
             entries.append(entry)
             if entry.name not in index.weight_map:
-                faults.add("unlisted", f"`{entry.name}` is in {shard} but not in the index")
+                defects.add("unlisted", f"`{entry.name}` is in {shard} but not in the index")
     for name, shard in index.weight_map.items():
-        if name not in holders:
-            faults.add("missing", f"expected `{name}` in {shard}, found no such tensor")
-        elif holders[name] != shard:
-            faults.add("misplaced", f"expected `{name}` in {shard}, found it in {holders[name]}")
-    faults.check()
+        if name not in shard_by_name:
+            defects.add("missing", f"expected `{name}` in {shard}, found no such tensor")
+        elif shard_by_name[name] != shard:
+            defects.add("misplaced", f"expected `{name}` in {shard}, found it in {shard_by_name[name]}")
+    defects.check()
     return Checkpoint(path, tuple(entries), len(index.shards), index.total_size, tuple(notes))
 
 
 def read_index(path: str, data: bytes) -> Index:
     """Return the contents of the index at `path`. Raises ArchError."""
-    index = strictjson.parse(data, path, "the index")
-    faults = DefectCollector(path)
+    index = parse_json(data, path, "the index")
+    defects = DefectCollector(path)
     weight_map: object = index.get("weight_map")
     if not isinstance(weight_map, dict):
         raise damaged(path, "not an index of shards: missing `weight_map`")
     for name, shard in cast("dict[str, object]", weight_map).items():
-        if faults.has_name(name) and not (isinstance(shard, str) and _is_inside(shard)):
+        if defects.has_name(name) and not (isinstance(shard, str) and _is_inside(shard)):
             message = f"invalid shard of `{name}`: {shard!r:.80} is not a file in the directory of the index"
-            faults.add("outside", message)
+            defects.add("outside", message)
     metadata: object = index.get("metadata", {})
-    claimed: object = cast("dict[str, object]", metadata).get("total_size") if isinstance(metadata, dict) else None
-    total: int | None = None
-    if type(claimed) is int or (isinstance(claimed, float) and claimed.is_integer()):  # some programs write a float
-        total = int(claimed)
-    if claimed is not None and (total is None or total < 0):
-        faults.add("total", "invalid `total_size`: expected a number of bytes")
-    faults.check()
-    placed = cast("dict[str, str]", weight_map)
-    if len(set(placed.values())) > MAX_SHARDS:
+    stated: object = cast("dict[str, object]", metadata).get("total_size") if isinstance(metadata, dict) else None
+    total: int | None = None  # some libraries write it as a float
+    if type(stated) is int or (isinstance(stated, float) and stated.is_integer()):
+        total = int(stated)
+    if stated is not None and (total is None or total < 0):
+        defects.add("total", "invalid `total_size`: expected a number of bytes")
+    defects.check()
+    shard_by_name = cast("dict[str, str]", weight_map)
+    if len(set(shard_by_name.values())) > MAX_SHARDS:
         raise damaged(path, f"too many shards: the limit is {MAX_SHARDS:,}")
-    return Index(placed, total)
+    return Index(shard_by_name, total)
 
 
 def _is_inside(shard: str) -> bool:

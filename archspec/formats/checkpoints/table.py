@@ -1,4 +1,4 @@
-"""The tensors of a checkpoint as a table, like that of a model."""
+"""The table of a checkpoint: its tensors, as in the table of a model."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from archspec.formats.checkpoints.checkpoint import read
 from archspec.formats.checkpoints.entries import Entry, bits_per_element
 from archspec.ir.table import Buffer, ModuleRow, Params, Table, Tensor, Tensors
 
-# The buffers among the tensors of a checkpoint, as far as types and names show them.
-
 STATISTICS = ("running_mean", "running_var")
 """The buffers of batch normalization in PyTorch."""
 
@@ -20,7 +18,7 @@ ROTARY = ("rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.w
 
 
 def buffer_names(entries: Sequence[Entry]) -> frozenset[str]:
-    """Return the names of the tensors that are taken for buffers: integers, booleans, statistics and rotary factors."""
+    """Return the names of the tensors treated as buffers: integers, booleans, statistics and rotary factors."""
     names = {entry.name for entry in entries}
     return frozenset(
         entry.name
@@ -29,80 +27,80 @@ def buffer_names(entries: Sequence[Entry]) -> frozenset[str]:
         or entry.name in ROTARY
         or (
             last_segment(entry.name) in STATISTICS
-            and all(f"{parent(entry.name)}.{other}" in names for other in STATISTICS)
+            and all(f"{parent(entry.name)}.{statistic}" in names for statistic in STATISTICS)
         )
     )
 
 
-def table_of_checkpoint(path: str) -> Table:
-    """Return the tensors of the checkpoint at `path`, by address. Raises ArchError.
+def load_checkpoint_table(path: str) -> Table:
+    """Load the tensors of the checkpoint at `path` as a table. Raises ArchError.
 
     Types, roles and hyperparameters are not known. Tensors with the same elements are one tensor.
     """
     checkpoint = read(path)
-    entries = _in_order(checkpoint.entries)
+    entries = _sort_numerically(checkpoint.entries)
     buffers = buffer_names(entries)
     tensors: list[Tensor] = []
     firsts: dict[tuple[object, ...], str] = {}
     for entry in entries:
         if entry.name not in buffers:
-            first = firsts.setdefault(entry.place, entry.name)
+            first = firsts.setdefault(entry.storage_key, entry.name)
             tied_to = first if first != entry.name else None
             params = 0 if tied_to else entry.elements
             layer = parent(entry.name)
             tensors.append(Tensor(entry.name, entry.shape, params, entry.elements, True, tied_to, None, layer, ""))
     total = sum(tensor.params for tensor in tensors)
-    stored = tuple(Buffer(entry.name, entry.shape) for entry in entries if entry.name in buffers)
-    notes = [*_notes(entries, buffers), *checkpoint.notes]
+    buffer_rows = tuple(Buffer(entry.name, entry.shape) for entry in entries if entry.name in buffers)
+    notes = [*_describe_counting(entries, buffers), *checkpoint.notes]
     if checkpoint.format == "gguf":
-        notes.append(_stored(entries))
+        notes.append(_describe_storage(entries))
     return Table(
         checkpoint.label,
         {},
         {},
         Params(total, total, 0),
         Tensors(tensors),
-        stored,
-        _modules(tensors),
+        buffer_rows,
+        _infer_modules(tensors),
         {},
         notes=tuple(notes),
     )
 
 
-def _in_order(entries: Sequence[Entry]) -> list[Entry]:
-    """Return the tensors in the order of the file; safetensors files are sorted by text, in which 10 precedes 2."""
+def _sort_numerically(entries: Sequence[Entry]) -> list[Entry]:
+    """Sort by names, with numbers as numbers: safetensors files put 10 before 2. Other files have their own order."""
     if any(entry.storage for entry in entries):
         return list(entries)
     return sorted(entries, key=lambda entry: [(int(s), "") if is_index(s) else (-1, s) for s in segments(entry.name)])
 
 
-def _modules(tensors: Iterable[Tensor]) -> tuple[ModuleRow, ...]:
-    """Return the modules: those that own tensors are layers, those around them are blocks."""
+def _infer_modules(tensors: Iterable[Tensor]) -> tuple[ModuleRow, ...]:
+    """Return the modules: layers own tensors, and blocks enclose layers."""
     layers = dict.fromkeys(tensor.layer for tensor in tensors)
-    around = dict.fromkeys(outer for layer in layers if layer for outer in ("", *prefixes(layer)))
-    found = {"": None, **around, **layers}
-    return tuple(ModuleRow(address, "", "layer" if address in layers and address else "block") for address in found)
+    blocks = dict.fromkeys(address for layer in layers if layer for address in ("", *prefixes(layer)))
+    addresses = {"": None, **blocks, **layers}
+    return tuple(ModuleRow(address, "", "layer" if address in layers and address else "block") for address in addresses)
 
 
-def _notes(entries: Sequence[Entry], buffers: frozenset[str]) -> list[str]:
-    """Return remarks on what a checkpoint does not specify."""
+def _describe_counting(entries: Sequence[Entry], buffers: frozenset[str]) -> list[str]:
+    """Return notes on which tensors are counted, since a checkpoint does not mark parameters."""
     notes = ["a checkpoint: every real tensor is counted, as it does not specify which are parameters"]
     elements: dict[str, int] = {}
     for entry in entries:
         if entry.name in buffers:
             elements[entry.dtype] = elements.get(entry.dtype, 0) + entry.elements
     if elements:
-        held = ", ".join(f"{dtype} {number(count, 'element')}" for dtype, count in elements.items())
-        what = "rotary factors" if buffers.intersection(ROTARY) else "running statistics"
-        notes.append(f"not counted, as integers and {what} are taken for buffers: {held}")
+        tensors = ", ".join(f"{dtype} {number(count, 'element')}" for dtype, count in elements.items())
+        others = "rotary factors" if buffers.intersection(ROTARY) else "running statistics"
+        notes.append(f"not counted, as integers and {others} are treated as buffers: {tensors}")
     return notes
 
 
-def _stored(entries: Sequence[Entry]) -> str:
+def _describe_storage(entries: Sequence[Entry]) -> str:
     """Describe the sizes of a file with quantized tensors."""
     bytes, elements = sum(entry.bytes for entry in entries), sum(entry.elements for entry in entries)
     types: dict[str, int] = {}
     for entry in entries:
         types[entry.dtype] = types.get(entry.dtype, 0) + entry.elements
-    held = ", ".join(f"{dtype} {number(count, 'element')}" for dtype, count in types.items())
-    return f"stored in {bytes:,} bytes{beside(size(bytes))}{bits_per_element(bytes, elements)}: {held}"
+    tensors = ", ".join(f"{dtype} {number(count, 'element')}" for dtype, count in types.items())
+    return f"stored in {bytes:,} bytes{beside(size(bytes))}{bits_per_element(bytes, elements)}: {tensors}"

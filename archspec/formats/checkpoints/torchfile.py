@@ -24,7 +24,7 @@ WRAPPERS = ("state_dict", "model_state_dict", "model")
 
 _MAGIC = 0x1950A86A20F9469CFC6C
 _VERSION = 1001
-_MAX_NAMED = 5
+_MAX_NAMED_KEYS = 5
 _HELP = "save the tensors with `torch.save(model.state_dict(), path)`"
 
 
@@ -38,13 +38,13 @@ def read(file: BinaryIO, size: int, label: str) -> tuple[list[Entry], list[str]]
             archive.check(loader.storages)
         else:
             file.seek(0)
-            root = _read_old(file, size)
+            root = _read_legacy_file(file, size)
     except PickleError as error:
         raise damaged(label, str(error), help=_HELP) from None
-    return _entries(root, label)
+    return _collect_entries(root, label)
 
 
-def _read_old(file: BinaryIO, size: int) -> object:
+def _read_legacy_file(file: BinaryIO, size: int) -> object:
     """Return the mapping in a file older than PyTorch 1.6, after checking that its storages are complete."""
     loader = Loader(file)
     if loader.load() != _MAGIC or loader.load() != _VERSION:
@@ -75,36 +75,36 @@ def _read_old(file: BinaryIO, size: int) -> object:
     return root
 
 
-def _entries(root: object, label: str) -> tuple[list[Entry], list[str]]:
+def _collect_entries(root: object, label: str) -> tuple[list[Entry], list[str]]:
     """Return the tensors in `root`, or in the mapping under one of its WRAPPERS."""
     notes: list[str] = []
-    found = _mapping(root)
-    if found and not _has_tensors(found):
-        inner = {wrapper: _mapping(found.get(wrapper)) for wrapper in WRAPPERS}
-        wrapper = next((wrapper for wrapper in WRAPPERS if _has_tensors(inner[wrapper])), None)
+    mapping = _as_mapping(root)
+    if mapping and not _has_tensors(mapping):
+        mappings = {wrapper: _as_mapping(mapping.get(wrapper)) for wrapper in WRAPPERS}
+        wrapper = next((wrapper for wrapper in WRAPPERS if _has_tensors(mappings[wrapper])), None)
         notes.append(f"the tensors are under the key `{wrapper}`")
-        found = inner.get(wrapper or "")
-    if found is None:
+        mapping = mappings.get(wrapper or "")
+    if mapping is None:
         raise damaged(label, "expected a mapping of names to tensors", help=_HELP)
-    faults = DefectCollector(label)
+    defects = DefectCollector(label)
     entries: list[Entry] = []
-    others: list[str] = []
-    for name, value in found.items():
+    ignored: list[str] = []
+    for name, value in mapping.items():
         if name is None:
-            faults.add("key", "expected strings as the keys of tensors")
-        elif faults.has_name(name) and isinstance(value, View):
-            entries.append(_entry(name, value, label))
+            defects.add("key", "expected strings as the keys of tensors")
+        elif defects.has_name(name) and isinstance(value, View):
+            entries.append(_build_entry(name, value, label))
         else:
-            others.append(name)
-    faults.check()
-    if others:
-        named = ", ".join(f"`{name}`" for name in others[:_MAX_NAMED])
-        more = f" and {len(others) - _MAX_NAMED:,} more" if len(others) > _MAX_NAMED else ""
-        notes.append(f"ignored, because they are not tensors: {named}{more}")
+            ignored.append(name)
+    defects.check()
+    if ignored:
+        named = ", ".join(f"`{name}`" for name in ignored[:_MAX_NAMED_KEYS])
+        suffix = f" and {len(ignored) - _MAX_NAMED_KEYS:,} more" if len(ignored) > _MAX_NAMED_KEYS else ""
+        notes.append(f"ignored, because they are not tensors: {named}{suffix}")
     return entries, notes
 
 
-def _mapping(value: object) -> dict[str | None, object] | None:
+def _as_mapping(value: object) -> dict[str | None, object] | None:
     return cast("dict[str | None, object]", value) if isinstance(value, dict) else None
 
 
@@ -112,15 +112,15 @@ def _has_tensors(mapping: dict[str | None, object] | None) -> bool:
     return mapping is not None and any(isinstance(value, View) for value in mapping.values())
 
 
-def _entry(name: str, view: View, label: str) -> Entry:
-    strides_given: list[int] = []
-    contiguous: list[int] = []
+def _build_entry(name: str, view: View, label: str) -> Entry:
+    actual_strides: list[int] = []
+    contiguous_strides: list[int] = []
     step = 1
     stored = 0 if 0 in view.shape else BITS[view.dtype] // 8
     for size, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
-        strides_given.append(stride if size > 1 else 0)  # the stride of an axis of size 1 has no effect
-        contiguous.append(step if size > 1 else 0)
+        actual_strides.append(stride if size > 1 else 0)  # the stride of an axis of size 1 has no effect
+        contiguous_strides.append(step if size > 1 else 0)
         step *= size
-        stored *= size if strides_given[-1] else 1
-    strides = None if strides_given == contiguous else tuple(reversed(strides_given))
+        stored *= size if actual_strides[-1] else 1
+    strides = None if actual_strides == contiguous_strides else tuple(reversed(actual_strides))
     return Entry(name, view.shape, view.dtype, stored, label, view.storage.key, view.start, strides)

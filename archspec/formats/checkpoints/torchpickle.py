@@ -42,9 +42,9 @@ class Loader:
 
     def __init__(self, stream: BinaryIO) -> None:
         self.storages: dict[str, tuple[int, int]] = {}
-        self.load = Reader(stream, _NAMES, self._storage, _call).load
+        self.load = Reader(stream, _ALLOWED_NAMES, self._decode_storage, _evaluate_call).load
 
-    def _storage(self, identifier: object) -> Storage:
+    def _decode_storage(self, identifier: object) -> Storage:
         """Decode `("storage", type, key, device, length)`; older files add a view (key, offset, length) or None."""
         if not isinstance(identifier, tuple) or len(cast("tuple[object, ...]", identifier)) not in (5, 6):
             raise PickleError("invalid storage record")
@@ -91,7 +91,7 @@ _TENSORS = {_UTILS + "tensor": 4, _UTILS + "tensor_v2": 6, _UTILS + "tensor_v3":
 
 _PARAMETERS = (_UTILS + "parameter", _UTILS + "parameter_with_state")
 _SUBCLASS = "torch._tensor._rebuild_from_type_v2"
-_NAMES = frozenset(
+_ALLOWED_NAMES = frozenset(
     {
         *("collections.OrderedDict", "torch.Size", "torch.device", "torch.Tensor", "torch.nn.parameter.Parameter"),
         *(*_TENSORS, *_PARAMETERS, _SUBCLASS),
@@ -101,14 +101,14 @@ _NAMES = frozenset(
 )
 
 
-def _call(name: str, arguments: Sequence[object]) -> object:
+def _evaluate_call(name: str, arguments: Sequence[object]) -> object:
     """Evaluate an allowed call to a mapping, a shape or a View."""
     if name == _SUBCLASS and len(arguments) >= 3:  # function, class, arguments of the function
         function, inner = arguments[0], arguments[2]
         if isinstance(function, Global) and function.name != _SUBCLASS and isinstance(inner, tuple):
-            return _call(function.name, cast("Sequence[object]", inner))
+            return _evaluate_call(function.name, cast("Sequence[object]", inner))
     if name == "collections.OrderedDict":
-        return _mapping(arguments)
+        return _build_mapping(arguments)
     if name == "torch.Size" and len(arguments) == 1 and isinstance(arguments[0], tuple):
         return cast("tuple[object, ...]", arguments[0])
     if name == "torch.device":
@@ -116,33 +116,33 @@ def _call(name: str, arguments: Sequence[object]) -> object:
     if name in _PARAMETERS and arguments and isinstance(arguments[0], View):
         return arguments[0]
     if name in _TENSORS and len(arguments) >= _TENSORS[name]:
-        return _view(arguments[:4], arguments[6] if name.endswith("_v3") else None)
+        return _build_view(arguments[:4], arguments[6] if name.endswith("_v3") else None)
     raise PickleError(f"invalid arguments in call to `{name}`")
 
 
-def _mapping(arguments: Sequence[object]) -> dict[str | None, object]:
+def _build_mapping(arguments: Sequence[object]) -> dict[str | None, object]:
     """Return the items of an OrderedDict; older programs pass them as a list of pairs."""
     items = cast("list[object]", arguments[0]) if arguments and isinstance(arguments[0], list) else []
-    found: dict[str | None, object] = {}
+    mapping: dict[str | None, object] = {}
     for item in items:
         pair = cast("list[object]", item) if isinstance(item, list | tuple) else []
         if len(pair) != 2 or not isinstance(pair[0], str):
             raise PickleError("invalid item in a mapping")
-        if pair[0] in found:
+        if pair[0] in mapping:
             raise PickleError(f"`{pair[0]}` appears more than once")
-        found[pair[0]] = pair[1]
-    return found
+        mapping[pair[0]] = pair[1]
+    return mapping
 
 
-def _view(arguments: Sequence[object], written: object) -> View:
+def _build_view(arguments: Sequence[object], element_type: object) -> View:
     storage, start, shape, strides = arguments
     if not isinstance(storage, Storage) or not is_size(start) or not _is_sizes(shape) or not _is_sizes(strides):
         raise PickleError("invalid shape, strides or offset of a tensor")
     if len(shape) != len(strides):
         raise PickleError(f"a tensor has {len(shape)} axes but {len(strides)} strides")
     dtype = storage.dtype
-    if isinstance(written, Global):
-        dtype = written.name.removeprefix("torch.")
+    if isinstance(element_type, Global):
+        dtype = element_type.name.removeprefix("torch.")
     if dtype not in BITS:
         raise PickleError("a tensor has no element type")
     width = BITS[dtype] // 8 or 1

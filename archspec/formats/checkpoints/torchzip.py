@@ -16,12 +16,12 @@ _LOCAL = Struct("<4s2xHH16xHH")
 """A local header: signature, flags, compression, and the lengths of the name and of the extra field."""
 
 _HAS_DESCRIPTOR, _UTF8 = 0x8, 0x800
-_FLAGS = _HAS_DESCRIPTOR | _UTF8 | 0x6  # and the level of compression
+_FLAGS = _HAS_DESCRIPTOR | _UTF8 | 0x6  # bits 1 and 2: the compression level
 _MAX_DESCRIPTOR_LENGTH = 24
 _DIRECTORY = 0x10
 _PICKLE = "/data.pkl"
 _SMALL = ("version", "byteorder", ".format_version", ".storage_alignment", ".data/serialization_id")
-"""Members that `torch.load` reads besides the pickle and the storages."""
+"""Members that `torch.load` reads in addition to the pickle and the storages."""
 
 _MAX_SMALL_MEMBER_BYTES = 1000
 _ENTRY = Struct("<4s24xHHH12x")
@@ -42,14 +42,14 @@ class Archive:
                     raise PickleError("duplicate member name in the zip archive")
                 pickles = [info for info in infos if info.filename.endswith(_PICKLE)]
                 if len(pickles) != 1:
-                    found = f"expected one `data.pkl`, found {len(pickles)}"
-                    raise PickleError(f"this zip archive was not written by `torch.save`: {found}")
+                    mismatch = f"expected one `data.pkl`, found {len(pickles)}"
+                    raise PickleError(f"this zip archive was not written by `torch.save`: {mismatch}")
                 self._root = pickles[0].filename.removesuffix(_PICKLE)
                 _check_members(file, infos, archive.start_dir)
                 _check_end(file, len(infos), archive.start_dir, size)
                 for name in _SMALL:
                     if f"{self._root}/{name}" in self._members:
-                        archive.open(f"{self._root}/{name}").read(_MAX_SMALL_MEMBER_BYTES)  # checks its sum
+                        archive.open(f"{self._root}/{name}").read(_MAX_SMALL_MEMBER_BYTES)  # checks its checksum
                 size = pickles[0].file_size
                 if size > MAX_PICKLE_BYTES:
                     raise PickleError(f"pickle of {size:,} bytes exceeds the limit of {MAX_PICKLE_BYTES:,}")
@@ -88,20 +88,20 @@ _ERRORS = (
 def _check_members(file: BinaryIO, infos: list[ZipInfo], end: int) -> None:
     """Raise PickleError unless the members follow each other up to `end`, and their headers match the directory.
 
-    PyTorch locates the data of a member by the header before it, so a damaged one changes what is loaded.
+    PyTorch locates the data of a member by the header before it, so a damaged header changes the loaded data.
     """
-    ordered = sorted(infos, key=lambda info: info.header_offset)
-    for info, after in zip(ordered, [info.header_offset for info in ordered[1:]] + [end], strict=True):
+    sorted_infos = sorted(infos, key=lambda info: info.header_offset)
+    for info, next_start in zip(sorted_infos, [info.header_offset for info in sorted_infos[1:]] + [end], strict=True):
         start = info.header_offset
         file.seek(start)
         head = file.read(_LOCAL.size)
         signature, flags, method, name_length, extra_length = _LOCAL.unpack(head.ljust(_LOCAL.size, b"\0"))
         name = file.read(name_length)
         stop = start + _LOCAL.size + name_length + extra_length + info.compress_size
-        if stop > after:
+        if stop > next_start:
             raise PickleError(f"archive member `{info.filename}` overlaps the data that follows it")
         file.seek(stop)
-        rest = file.read(min(after - stop, _MAX_DESCRIPTOR_LENGTH + 1))
+        descriptor = file.read(min(next_start - stop, _MAX_DESCRIPTOR_LENGTH + 1))
         if (
             signature != b"PK\x03\x04"
             or (flags, method) != (info.flag_bits, info.compress_type)
@@ -110,7 +110,7 @@ def _check_members(file: BinaryIO, infos: list[ZipInfo], end: int) -> None:
             or info.external_attr & _DIRECTORY
             or name != info.orig_filename.encode("utf-8" if flags & _UTF8 else "cp437")
             or (info.compress_type == ZIP_STORED and info.file_size != info.compress_size)
-            or not _is_descriptor(rest, info)
+            or not _is_descriptor(descriptor, info)
         ):
             raise PickleError(f"the header of archive member `{info.filename}` is damaged")
 
@@ -118,37 +118,37 @@ def _check_members(file: BinaryIO, infos: list[ZipInfo], end: int) -> None:
 def _check_end(file: BinaryIO, count: int, start: int, stop: int) -> None:
     """Raise PickleError unless the directory at `start` has `count` entries, and the records after it describe it.
 
-    PyTorch refuses an archive in which they do not.
+    PyTorch rejects an archive with other records.
     """
     file.seek(start)
-    rest = file.read(min(stop - start, MAX_DIRECTORY_BYTES))
+    directory = file.read(min(stop - start, MAX_DIRECTORY_BYTES))
     size = 0
     for _ in range(count):
-        signature, *lengths = _ENTRY.unpack_from(rest, size)
+        signature, *lengths = _ENTRY.unpack_from(directory, size)
         size += _ENTRY.size + sum(lengths)
         if signature != b"PK\x01\x02":
             raise PickleError("the directory of the archive is damaged")
-    rest = rest[size:]
-    wanted = (0, 0, count, count, size, start)
-    if rest.startswith(b"PK\x06\x06"):
-        signature, length, *found = _END64.unpack_from(rest)
-        locator = _LOCATOR.unpack_from(rest, _END64.size)
-        if length != _END64.size - 12 or tuple(found) != wanted or locator != (b"PK\x06\x07", 0, start + size, 1):
+    directory = directory[size:]
+    expected = (0, 0, count, count, size, start)
+    if directory.startswith(b"PK\x06\x06"):
+        signature, length, *fields = _END64.unpack_from(directory)
+        locator = _LOCATOR.unpack_from(directory, _END64.size)
+        if length != _END64.size - 12 or tuple(fields) != expected or locator != (b"PK\x06\x07", 0, start + size, 1):
             raise PickleError("the end of the archive is damaged")
-        rest = rest[_END64.size + _LOCATOR.size :]
-    signature, *found, comment = _END.unpack_from(rest)
+        directory = directory[_END64.size + _LOCATOR.size :]
+    signature, *fields, comment = _END.unpack_from(directory)
     limits = (0xFFFF, 0xFFFF, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF)
-    fits = all(value in (a, b) for value, a, b in zip(found, wanted, limits, strict=True))
-    if signature != b"PK\x05\x06" or not fits or len(rest) != _END.size + comment:
+    is_match = all(value in (a, b) for value, a, b in zip(fields, expected, limits, strict=True))
+    if signature != b"PK\x05\x06" or not is_match or len(directory) != _END.size + comment:
         raise PickleError("the end of the archive is damaged")
 
 
-def _is_descriptor(rest: bytes, info: ZipInfo) -> bool:
-    """Whether these bytes after the data are the descriptor that the flags announce, or nothing."""
+def _is_descriptor(data: bytes, info: ZipInfo) -> bool:
+    """Whether the bytes after a member are the data descriptor that its flags announce, if any."""
     if not info.flag_bits & _HAS_DESCRIPTOR:
-        return not rest
-    known = Struct("<4sIII" if len(rest) == 16 else "<4sIQQ")
-    return rest == known.pack(b"PK\x07\x08", info.CRC, info.compress_size, info.file_size)
+        return not data
+    layout = Struct("<4sIII" if len(data) == 16 else "<4sIQQ")
+    return data == layout.pack(b"PK\x07\x08", info.CRC, info.compress_size, info.file_size)
 
 
 class _LimitedFile:
@@ -159,8 +159,8 @@ class _LimitedFile:
         self._size = size
 
     def read(self, count: int = -1) -> bytes:
-        left = max(self._size - self._file.tell(), 0)
-        count = left if count < 0 else min(count, left)
+        remaining = max(self._size - self._file.tell(), 0)
+        count = remaining if count < 0 else min(count, remaining)
         if count > MAX_DIRECTORY_BYTES:
             raise ValueError(f"directory of {count:,} bytes exceeds the limit of {MAX_DIRECTORY_BYTES:,}")
         return self._file.read(count)

@@ -1,4 +1,7 @@
-"""Configurations as users have them: files, data, objects of `transformers`; and how to read them."""
+"""Configurations in the forms that users pass: files, data, and objects of `transformers`.
+
+Every command imports this module; those that read the configuration are imported when they are needed.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Protocol, TypeAlias, TypeGuard
 
     class ConfigurationObject(Protocol):
-        """What a configuration object of `transformers` has; archspec does not import `transformers`."""
+        """The interface of configurations in `transformers`, which archspec does not import."""
 
         @property
         def model_type(self) -> object:
@@ -29,11 +32,14 @@ if TYPE_CHECKING:
 
 
 MAX_CONFIGURATION_BYTES = 4 * 2**20
-"""The limit on the size of a configuration in bytes; those with tens of thousands of labels are large."""
+"""Maximum size of a configuration; tens of thousands of labels make one large."""
+
+CONFIG_FILE = "config.json"
+ADAPTER_FILE = "adapter_config.json"
 
 
 class Configuration(Record):
-    """A configuration, and what it leaves open.
+    """A configuration, and the decisions that it leaves to the user.
 
     `source` is a path, a name on the hub, a dictionary or an object of `transformers`. `type` is the `model_type` of a
     configuration without one. `ignore` are patterns of unknown fields to ignore, because they have no effect.
@@ -53,7 +59,7 @@ def is_configuration_data(value: object) -> TypeGuard[ConfigurationData]:
 
 
 def configuration_json(data: ConfigurationData) -> str:
-    """Return a configuration as JSON. Raises ArchError for values that JSON does not have."""
+    """Return a configuration as JSON. Raises ArchError for values that JSON cannot represent."""
     from json import dumps
 
     fields: object = data if _is_mapping(data) else cast("ConfigurationObject", data).to_dict()
@@ -61,9 +67,9 @@ def configuration_json(data: ConfigurationData) -> str:
         if not _is_mapping(fields):
             raise TypeError(f"`to_dict()` returned {fields.__class__.__name__}")
         return dumps(dict(fields), indent=2, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as problem:
+    except (TypeError, ValueError, RecursionError) as error:
         help = "use strings, numbers, booleans, None, lists and dictionaries"
-        raise make_error("wrong-kind", f"configuration cannot be written as JSON: {problem}", help=help) from None
+        raise make_error("wrong-kind", f"configuration cannot be written as JSON: {error}", help=help) from None
 
 
 def _is_mapping(value: object) -> TypeGuard[Mapping[str, object]]:
