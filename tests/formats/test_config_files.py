@@ -19,7 +19,7 @@ from archspec.codegen.build import torch_source
 from archspec.core.diagnostics import ArchError, Diagnostic, Source
 from archspec.core.resources import specs_root
 from archspec.formats.configs.family import known_types, read_family
-from archspec.formats.configs.names import families_of
+from archspec.formats.configs.names import iter_families
 from archspec.formats.configs.read import read_json
 from archspec.pipeline.tables import load_table
 
@@ -550,11 +550,13 @@ def test_any_value_of_any_field_gives_a_spec_or_a_diagnostic(type: str, data: An
 def import_text(config: str) -> str:
     from archspec.compiler.resolve.files import Library
     from archspec.core.diagnostics import Report
-    from archspec.formats.configs.spec import AS_WRITTEN, config_unit
-    from archspec.pipeline.files import parse_cached
+    from archspec.formats.configs.spec import DEFAULT_READING, build_config_unit
+    from archspec.pipeline.trees import parse_cached
 
     report = Report()
-    unit = config_unit(Source("config.json", config), Library(specs_root(), parse_cached), report, AS_WRITTEN)
+    unit = build_config_unit(
+        Source("config.json", config), Library(specs_root(), parse_cached), report, DEFAULT_READING
+    )
     report.check()
     assert unit is not None
     return unit.source.text
@@ -614,7 +616,7 @@ def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
     ],
 )
 def test_families_of_a_definition(definition: str, types: list[str]) -> None:
-    assert [family.type for family in families_of(definition, specs_root())] == types
+    assert [family.type for family in iter_families(definition, specs_root())] == types
 
 
 @pytest.mark.parametrize("type", sorted(FAMILIES))
@@ -622,13 +624,13 @@ def test_the_data_of_a_family_is_consistent(type: str) -> None:
     family = FAMILIES[type]
     assert not set(family.fields) & family.ignored
     for field in family.fields.values():
-        assert {each for each in field.among or () if not fnmatch.filter(family.architectures, each)} <= {
+        assert {each for each in field.architectures or () if not fnmatch.filter(family.architectures, each)} <= {
             "*Classification",  # of all families
             "*QuestionAnswering",
             "AlbertForPreTraining",
             "*Generation",  # of BART and the families like it
         }, field.name
-        assert field.only is not None or field.values is not None or field.kind or field.among == [], field.name
+        assert field.only is not None or field.values is not None or field.kind or field.architectures == [], field.name
         assert all(name in family.fields for names in field.needs.values() for name in names), field.name
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import archspec
 from archspec.core.resources import specs_root
-from archspec.formats.configs.gguf_names import gguf_names_of
+from archspec.formats.configs.names import find_gguf_names
 from archspec.pipeline.model import get_compilation
 
 ARCHITECTURES = {
@@ -103,12 +103,12 @@ def test_names_are_those_of_llama_cpp(case: tuple[str, str]) -> None:
     model, architecture = case
     loaded = archspec.load(model if model in ARCHITECTURES else {"architectures": [model]})
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH[architecture], 200)
-    (family, *_) = gguf_names_of(get_compilation(loaded).compiled.module.type, specs_root())
+    (family, *_) = find_gguf_names(get_compilation(loaded).compiled.module.type, specs_root())
     tensors = [*loaded.tensors, *loaded.buffers]
     assert tensors
     taken: set[tuple[str, int | None]] = set()
     for name in [tensor.name for tensor in tensors]:
-        place = family.place(name, Anything())
+        place = family.locate(name, Anything())
         assert taken.isdisjoint([(each, place.number) for each in place.names]), name
         taken.update((each, place.number) for each in place.names)
         ours = [without_prefix(each, architecture) for each in place.names]

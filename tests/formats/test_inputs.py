@@ -19,7 +19,7 @@ from archspec.compiler.resolve.files import Library
 from archspec.core.diagnostics import Report, Source
 from archspec.core.resources import specs_root
 from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
-from archspec.formats.configs.family import family_of, known_types, read_family
+from archspec.formats.configs.family import find_family, known_types, read_family
 from archspec.formats.configs.read import read_json
 from archspec.pipeline import streams
 from archspec.pipeline.files import parse_cached
@@ -252,7 +252,7 @@ def family_without_type(name: str) -> tuple[str | None, list[archspec.Diagnostic
     source, report = Source("config.json", json.dumps({"architectures": [name]})), Report()
     root = read_json(source)
     assert isinstance(root.plain, dict)
-    family = family_of(root, root.plain, None, Library(specs_root(), parse_cached), report)
+    family = find_family(root, root.plain, None, Library(specs_root(), parse_cached), report)
     return family.type if family is not None else None, report.diagnostics
 
 

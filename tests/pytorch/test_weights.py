@@ -161,9 +161,9 @@ def test_known_spellings(tmp_path: Path) -> None:
 
 def test_names_of_live_models(tmp_path: Path) -> None:
     from archspec.core.resources import specs_root
-    from archspec.formats.configs.names import names_of
+    from archspec.formats.configs.names import find_names
 
-    (family,) = names_of("MixtralForCausalLM", specs_root())
+    (family,) = find_names("MixtralForCausalLM", specs_root())
     filled = archspec.to_torch("mixtral-8x7b", layers=1, hidden=16, heads=4, groups=2, ffn=8, vocab=11, joined=True)
     state = others(filled)
     live = {family.live(name): tensor for name, tensor in state.items()}

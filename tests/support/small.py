@@ -10,7 +10,7 @@ import archspec
 from archspec import Model
 from archspec.core.diagnostics import Diagnostic
 from archspec.core.resources import specs_root
-from archspec.formats.configs.names import Names, names_of
+from archspec.formats.configs.names import Names, find_names
 from archspec.pipeline.model import get_compilation
 
 DENSE = """
@@ -73,7 +73,7 @@ def output(model: Model, name: str = "output") -> list[str]:
 
 def live_names(model: Model) -> dict[str, str]:
     """The names of tensors and buffers, and those in the live model of `transformers`, by the list of the family."""
-    family = [*names_of(get_compilation(model).compiled.module.type, specs_root()), Names(())][0]
+    family = [*find_names(get_compilation(model).compiled.module.type, specs_root()), Names(())][0]
     found = {stored.name: family.live(stored.name) for stored in (*model.tensors, *model.buffers)}
     assert len(set(found.values())) == len(found)
     return found

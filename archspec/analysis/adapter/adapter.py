@@ -26,7 +26,7 @@ from archspec.core.reports.results import Result
 from archspec.core.resources import specs_root
 from archspec.formats.configs.configuration import ADAPTER_FILE
 from archspec.formats.configs.family import Layers, read_layers
-from archspec.formats.configs.names import names_of
+from archspec.formats.configs.names import find_names
 from archspec.ir.table import Params, Table, Tensor, Tensors
 from archspec.pipeline.spec import Spec, adapter_path, read_spec
 
@@ -95,9 +95,9 @@ def build_adapter(name: str, lora: Lora, base: Table, notes: Sequence[str] = ())
     return best.result(name, notes)
 
 
-def _peft_names(table: Table, live: bool) -> dict[str, str]:
-    """Return the names of tensors and modules in published checkpoints, or in `live` models of `transformers`."""
-    lists = names_of(table.modules[0].type, specs_root()) if live else []
+def _names(table: Table, live: bool) -> dict[str, str]:
+    """Return the names of tensors and modules, as in published checkpoints or in live models of `transformers`."""
+    lists = find_names(table.modules[0].type, specs_root()) if live else []
     addresses = [*(tensor.name for tensor in table.tensors), *(module.address for module in table.modules)]
     return {address: lists[0].live(address) if lists else address for address in addresses}
 

@@ -12,8 +12,7 @@ from archspec.core.reports.results import Result
 from archspec.core.reports.text import number
 from archspec.core.resources import specs_root
 from archspec.formats.checkpoints.entries import Checkpoint, Entry
-from archspec.formats.configs.gguf_names import gguf_names_of
-from archspec.formats.configs.names import names_of
+from archspec.formats.configs.names import find_gguf_names, find_names
 from archspec.ir.table import Table
 
 _SpecTensor = tuple[str, tuple[int, ...]]
@@ -143,7 +142,7 @@ def match_names(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename])
     best = respell(names, specified.keys(), norms, renames)
     definition = table.modules[0].type  # empty for the table of a checkpoint
     is_live = checkpoint.format != "gguf" and definition and len(best[0]) < len(names)
-    for family in names_of(definition, specs_root()) if is_live else ():
+    for family in find_names(definition, specs_root()) if is_live else ():
         live = respell_live(names, specified.keys(), norms, renames, family)
         if len(live[0]) > len(best[0]):
             best = live
@@ -166,11 +165,9 @@ def _match_gguf(
     def differences(match: TensorMatching) -> int:
         return len(match.remaining) + sum(entry.shape != specified[name][1] for name, entry in match.entries.items())
 
-    for family in gguf_names_of(table.modules[0].type, specs_root()):
-        gguf_match = match_gguf(specified, stored, family)
-        match = TensorMatching(
-            gguf_match.entries, gguf_match.remaining, used + gguf_match.spellings, unmatched, gguf_match.notes
-        )
+    for family in find_gguf_names(table.modules[0].type, specs_root()):
+        found = match_gguf(specified, stored, family)
+        match = TensorMatching(found.found, found.others, used + found.spellings, unmatched, found.notes)
         best = min(best, match, key=differences)
     return best
 

@@ -15,8 +15,8 @@ from archspec.formats.configs.read import JsonValue, Member
 
 COMMON = "_common"
 
-_OF_A_WHOLE = ("model_type", "architectures", "num_labels", "id2label", "tie_word_embeddings")
-"""Fields that a configuration of a part may have, and that have no effect there."""
+_MODEL_FIELDS = ("model_type", "architectures", "num_labels", "id2label", "tie_word_embeddings")
+"""Fields that have an effect in the configuration of a model, and none in that of a part."""
 
 _Mapping: TypeAlias = dict[str, Any]
 """A mapping in one of the files."""
@@ -25,32 +25,33 @@ _Mapping: TypeAlias = dict[str, Any]
 class Field(NamedTuple):
     """The effect of one configuration field.
 
-    The field `sets` a hyperparameter to its value, or to the one that `values` maps it to; a mapping sets several.
-    `among` lists patterns of the architectures that use the field. `only` lists the supported values. `kind` is
+    The field `sets` a hyperparameter to its value, or to the value that `values` maps it to; a mapping sets several.
+    `architectures` are patterns of those that use the field. `only` lists the supported values. `kind` is
     integer, integers (one, or a list of them), number, positive (a number above 0), rate (a number from 0 to below 1),
     boolean, string, names (a list of strings), strings (one, or a list of them), list (of integers), numbers (a list of
     numbers above 0), indices (one, or a list of them, from 0), sizes (an object of integers), entries (an object whose
-    number of entries is the value) or cycle; `least` is the minimum. The value `unset` means null. `within` is the
-    default where one of the `objects` is given that have the field as a member, but without it.
-    `optional` permits null: the hyperparameter is then equal to `like`, if that is given, keeps the default of its
+    number of entries is the value) or cycle; `minimum` is that of integers. The value `unset` means null.
+    `nested_default` is the default if one of the `objects` that can contain the field is present without it.
+
+    `optional` permits null: the hyperparameter is then equal to `like`, if that is set, keeps the default of its
     definition, if null is the default of the field, or is none. If it is equal to `unless`, it keeps its default.
-    A field with a `product` may only be the product of these hyperparameters. `needs` maps values to other fields that
-    they require. A `cycle` is a list in which every n-th item is the first string and all others are the second, from
-    the first item on or, with `last`, from the n-th; the hyperparameter `length` is the number of items of a list.
+    A field with a `product` must be the product of these hyperparameters. `needs` maps values to the fields that they
+    require. A `cycle` is a list in which every n-th item is the first string and all others are the second, from the
+    first item on or, with `last`, from the n-th; the hyperparameter `length` is the number of items of a list.
     """
 
     name: str
     sets: str | None
     kind: str
     default: object
-    within: object
+    nested_default: object
     objects: frozenset[str]
     has_default: bool
     values: list[tuple[object, object]] | None
     only: list[object] | None
-    least: int
+    minimum: int
     unset: object
-    among: list[str] | None
+    architectures: list[str] | None
     cycle: list[str]
     last: bool
     like: str | None
@@ -72,8 +73,8 @@ class Architecture(NamedTuple):
 class Family(NamedTuple):
     """A model type: its architectures, its fields by each of their names, and the fields without effect.
 
-    `names` pairs runs of segments in the names of published tensors with those in live models of `transformers`, `gguf`
-    with those in GGUF files: (run, runs, what the conversion does).
+    `names` pairs runs of segments in the names of published tensors with the runs in live models of `transformers`,
+    `gguf` with the runs in GGUF files: (run, runs, effect of the conversion).
     """
 
     type: str
@@ -86,15 +87,14 @@ class Family(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What diagnostics call the configurations of the family."""
+        """The name of the family in diagnostics."""
         return f"model type `{self.type}`" if self.architectures else f"adapter type `{self.type}`"
 
 
 class Layers(NamedTuple):
     """The layers that adapters can change: their kinds, by the names of their definitions.
 
-    `fused` are patterns of the models whose layers `transformers` joins, so that they are not those of published
-    checkpoints.
+    `fused` are patterns of the models in which `transformers` joins layers that published checkpoints store separately.
     """
 
     kinds: dict[str, str]
@@ -109,26 +109,26 @@ def known_types(specs: str) -> list[str]:
 
 def read_family(specs: str, type: str, raw: dict[str, bytes]) -> Family:
     """Read the family of a supported model type, and add the files read to `raw`."""
-    documents = [_document(specs, type, raw)]
+    documents = [_load_document(specs, type, raw)]
     while "like" in documents[0]:
-        documents.insert(0, _document(specs, documents[0]["like"], raw))
+        documents.insert(0, _load_document(specs, documents[0]["like"], raw))
     included = {name for document in documents for name in document.get("includes", ())}
-    documents[:0] = [_document(specs, name, raw) for name in sorted(included)]
-    return _family(type, documents, _document(specs, COMMON, raw))
+    documents[:0] = [_load_document(specs, name, raw) for name in sorted(included)]
+    return _build_family(type, documents, _load_document(specs, COMMON, raw))
 
 
 def read_adapter_type(specs: str, type: str, raw: dict[str, bytes]) -> Family:
     """Read the fields of the configuration of a type of adapter, and add the file read to `raw`."""
-    return _family(type, [_document(specs, f"_{type.lower()}", raw)], {"values": {}})
+    return _build_family(type, [_load_document(specs, f"_{type.lower()}", raw)], {"values": {}})
 
 
 def read_layers(specs: str, type: str) -> Layers:
     """Read the layers that a type of adapter can change."""
-    document = _document(specs, f"_{type.lower()}", {})
+    document = _load_document(specs, f"_{type.lower()}", {})
     return Layers(document["layers"], tuple(document["fused"]))
 
 
-def _family(type: str, documents: list[_Mapping], common: _Mapping) -> Family:
+def _build_family(type: str, documents: list[_Mapping], common: _Mapping) -> Family:
     architectures: dict[str, str | _Mapping] = {}
     entries: dict[str, _Mapping] = {}
     ignored = set[str]()
@@ -137,21 +137,24 @@ def _family(type: str, documents: list[_Mapping], common: _Mapping) -> Family:
     parts = tuple(documents[-1].get("parts", ()))
     for part in parts:
         entries |= {f"{part}.{name}": entry for name, entry in common["fields"].items() if "only" in entry}
-        ignored.update(f"{part}.{name}" for name in (*common["ignored"], *_OF_A_WHOLE))
+        ignored.update(f"{part}.{name}" for name in (*common["ignored"], *_MODEL_FIELDS))
     for document in (common, *documents):
         architectures = document.get("architectures", architectures)
         entries |= document.get("fields", {})
         ignored.update(document.get("ignored", ()))
         names = document.get("names", names)
-        own = document.get("gguf", [])
-        gguf = [*[entry for entry in gguf if entry[0] not in [published for published, *_ in own]], *own]
+        replacements = document.get("gguf", [])
+        gguf = [
+            *[entry for entry in gguf if entry[0] not in [published for published, *_ in replacements]],
+            *replacements,
+        ]
     fields: dict[str, Field] = {}
     for name, entry in entries.items():
-        fields |= dict.fromkeys((name, *entry.get("also", ())), _field(name, entry, common["values"]))
-    found = {name: _architecture(entry) for name, entry in architectures.items()}
-    pairs = tuple((published, live) for published, live in names)
-    stored = tuple([_gguf_names(*entry) for entry in gguf])
-    return Family(type, found, fields, frozenset(ignored - set(fields)), pairs, stored, parts)
+        fields |= dict.fromkeys((name, *entry.get("also", ())), _build_field(name, entry, common["values"]))
+    targets = {name: _build_architecture(entry) for name, entry in architectures.items()}
+    name_pairs = tuple((published, live) for published, live in names)
+    gguf_names = tuple([_gguf_names(*entry) for entry in gguf])
+    return Family(type, targets, fields, frozenset(ignored - set(fields)), name_pairs, gguf_names, parts)
 
 
 def _gguf_names(
@@ -160,13 +163,13 @@ def _gguf_names(
     return published, (stored,) if isinstance(stored, str) else tuple(stored or ()), how
 
 
-def _architecture(entry: str | _Mapping) -> Architecture:
+def _build_architecture(entry: str | _Mapping) -> Architecture:
     entry = {"is": entry, "with": {}} if isinstance(entry, str) else entry
     file, _, definition = entry["is"].partition(".")
     return Architecture(file, definition, entry["with"])
 
 
-def _field(name: str, entry: _Mapping, shared: _Mapping) -> Field:
+def _build_field(name: str, entry: _Mapping, shared: _Mapping) -> Field:
     default, values, cycle = entry.get("default"), entry.get("values"), entry.get("cycle", [])
     if isinstance(values, str):
         values = shared[values]
@@ -179,7 +182,7 @@ def _field(name: str, entry: _Mapping, shared: _Mapping) -> Field:
         entry.get("kind") or ("cycle" if cycle else kinds.get(type(default).__name__, "")),
         default,
         entry.get("within"),
-        frozenset([each.rpartition(".")[0] for each in (name, *entry.get("also", ()))]),
+        frozenset([alias.rpartition(".")[0] for alias in (name, *entry.get("also", ()))]),
         "default" in entry,
         [(value, meaning) for value, meaning in values] if values is not None else None,
         entry.get("only"),
@@ -197,47 +200,49 @@ def _field(name: str, entry: _Mapping, shared: _Mapping) -> Field:
     )
 
 
-def _document(specs: str, name: str, raw: dict[str, bytes]) -> _Mapping:
+def _load_document(specs: str, name: str, raw: dict[str, bytes]) -> _Mapping:
     path = os.path.abspath(os.path.join(specs, "configs", name + ".yaml"))
     with open(path, "rb") as file:
         raw[path] = file.read()
-    return _parsed(raw[path])
+    return _parse_yaml(raw[path])
 
 
 @cache
-def _parsed(data: bytes) -> _Mapping:
-    """A document, which nobody changes: names of tensors are looked up in those of all families."""
+def _parse_yaml(data: bytes) -> _Mapping:
+    """Parse a document. It is cached, because tensor names are searched in all families, so it must not be changed."""
     import yaml
 
     return yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
-# The family of a configuration, by its model type or by its architecture.
+# The family of a configuration --------------------------------------------------------------------------------------
 
 
-def family_of(
+def find_family(
     root: JsonValue, members: dict[str, Member], type: str | None, library: Library, report: Report
 ) -> Family | None:
-    """Return the family of a configuration; None after diagnostics. `type` is the one specified by the user."""
-    known = known_types(library.specs)
-    if type is not None and type not in known:
-        help = suggest(type, known) or f"supported: {', '.join(known)}"
+    """Return the family of a configuration; None after diagnostics. `type` is the type that the user specified."""
+    supported = known_types(library.specs)
+    if type is not None and type not in supported:
+        help = suggest(type, supported) or f"supported: {', '.join(supported)}"
         raise make_error("usage", f"unknown model type `{type}`", help=help)
     member = members.get("model_type")
     if member is not None:
-        return _stated(member, type, known, library, report)
+        return _read_stated_family(member, type, supported, library, report)
     if type is None:
-        type = _by_architecture(root, members, known, library, report)
+        type = _find_by_architecture(root, members, supported, library, report)
     return read_family(library.specs, type, library.raw) if type is not None else None
 
 
-def _stated(member: Member, type: str | None, known: list[str], library: Library, report: Report) -> Family | None:
+def _read_stated_family(
+    member: Member, type: str | None, supported: list[str], library: Library, report: Report
+) -> Family | None:
     """Return the family that the configuration states."""
     stated = member.value.plain
     if not isinstance(stated, str):
         report.error("wrong-kind", f"`model_type` expects a string, found {member.value.written()}", member.value.span)
-    elif stated not in known:
-        help = suggest(stated, known) or f"supported: {', '.join(known)}"
+    elif stated not in supported:
+        help = suggest(stated, supported) or f"supported: {', '.join(supported)}"
         report.error("unknown-name", f"unknown model type `{stated}`", member.value.span, help=help)
     elif type not in (None, stated):
         message = f"`model_type` is `{stated}`, but `{type}` was specified"
@@ -247,24 +252,25 @@ def _stated(member: Member, type: str | None, known: list[str], library: Library
     return None
 
 
-def _by_architecture(
-    root: JsonValue, members: dict[str, Member], known: list[str], library: Library, report: Report
+def _find_by_architecture(
+    root: JsonValue, members: dict[str, Member], supported: list[str], library: Library, report: Report
 ) -> str | None:
     """Return the only model type with the architecture of a configuration; None after a diagnostic."""
     member = members.get("architectures")
     items = member.value.plain if member is not None else None
     names = [item.plain for item in items] if isinstance(items, list) else []
     name = names[0] if len(names) == 1 and isinstance(names[0], str) else None
-    found = [type for type in known if _has_architecture(library, type, name)] if name else []
-    if len(found) == 1:
-        return found[0]
-    if found:
-        why = f": {' and '.join(f'`{type}`' for type in found)} have `{name}`"
+    candidates = [type for type in supported if _has_architecture(library, type, name)] if name else []
+    if len(candidates) == 1:
+        return candidates[0]
+    if candidates:
+        reason = f": {' and '.join(f'`{type}`' for type in candidates)} have `{name}`"
     else:
-        why = f", and no model type has the architecture `{name:.80}`" if name else ""
-    at = member.name if member is not None else Span(root.span.source, root.span.start, root.span.start + 1)
-    help = f"specify it, as in `--type {found[0] if found else 'bert'}`; supported: {', '.join(found or known)}"
-    report.error("missing-argument", f"missing field `model_type`{why}", at, help=help)
+        reason = f", and no model type has the architecture `{name:.80}`" if name else ""
+    span = member.name if member is not None else Span(root.span.source, root.span.start, root.span.start + 1)
+    example, types = candidates[0] if candidates else "bert", ", ".join(candidates or supported)
+    help = f"specify it, as in `--type {example}`; supported: {types}"
+    report.error("missing-argument", f"missing field `model_type`{reason}", span, help=help)
     return None
 
 
@@ -273,5 +279,5 @@ def _has_architecture(library: Library, type: str, name: str) -> bool:
     with open(path, encoding="utf-8") as file:
         text = file.read()
     if name not in text and "like:" not in text:
-        return False  # reading it as YAML takes much longer
+        return False  # parsing YAML takes much longer
     return name in read_family(library.specs, type, {}).architectures

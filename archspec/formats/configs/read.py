@@ -1,4 +1,4 @@
-"""Reading of untrusted JSON with the location of every value."""
+"""Reading untrusted JSON with the location of every value."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def read_json(source: Source) -> JsonValue:
     """Read the JSON value in a source. Raises ArchError (`syntax`, `duplicate-name`, `budget`)."""
     reader = _Reader(source)
     value = reader.value(0)
-    reader.space()
-    if reader.at < len(source.text):
-        raise reader.wrong("unexpected text after the end of the JSON value")
+    reader.skip_space()
+    if reader.offset < len(source.text):
+        raise reader.syntax_error("unexpected text after the end of the JSON value")
     return value
 
 
@@ -65,21 +65,21 @@ class _Reader:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.text = source.text
-        self.at = 0
+        self.offset = 0
         self._values = 0
 
-    def space(self) -> None:
-        found = _SPACE.match(self.text, self.at)
-        self.at = found.end() if found else self.at
+    def skip_space(self) -> None:
+        match = _SPACE.match(self.text, self.offset)
+        self.offset = match.end() if match else self.offset
 
     def value(self, depth: int) -> JsonValue:
-        self.space()
-        start = self.at
+        self.skip_space()
+        start = self.offset
         self._values += 1
         if self._values > MAX_VALUES:
-            raise self.wrong(f"too many values: the limit is {MAX_VALUES:,}", code="budget")
+            raise self.syntax_error(f"too many values: the limit is {MAX_VALUES:,}", code="budget")
         if depth > MAX_DEPTH:
-            raise self.wrong(f"values are nested too deeply: the limit is {MAX_DEPTH} levels", code="budget")
+            raise self.syntax_error(f"values are nested too deeply: the limit is {MAX_DEPTH} levels", code="budget")
         first = self.text[start : start + 1]
         if first == "{":
             plain = self._object(depth)
@@ -89,27 +89,28 @@ class _Reader:
             plain = self._string()
         else:
             plain = self._scalar()
-        return JsonValue(Span(self.source, start, self.at), plain)
+        return JsonValue(Span(self.source, start, self.offset), plain)
 
-    def wrong(self, message: str, *, code: str = "syntax", start: int | None = None) -> ArchError:
-        """Return an error located at `start`, by default at the current offset."""
-        at = min(self.at if start is None else start, max(len(self.text.rstrip()) - 1, 0))
-        word = _WORD.match(self.text, at)
-        return make_error(code, message, Span(self.source, at, max(word.end() if word else 0, at + 1)))
+    def syntax_error(self, message: str, *, code: str = "syntax", start: int | None = None) -> ArchError:
+        """Return the error to raise, located at `start` (default: the current offset)."""
+        location = min(self.offset if start is None else start, max(len(self.text.rstrip()) - 1, 0))
+        word = _WORD.match(self.text, location)
+        end = max(word.end() if word else 0, location + 1)
+        return make_error(code, message, Span(self.source, location, end))
 
     def _object(self, depth: int) -> dict[str, Member]:
-        opened, members = self.at, dict[str, Member]()
-        self.at += 1
-        while not self._closes("}", opened, bool(members)):
-            start = self.at
+        opening, members = self.offset, dict[str, Member]()
+        self.offset += 1
+        while not self._closes("}", opening, bool(members)):
+            start = self.offset
             if not self.text.startswith('"', start):
-                raise self.wrong("expected a member name in double quotes")
+                raise self.syntax_error("expected a member name in double quotes")
             name = self._string()
-            span = Span(self.source, start, self.at)
-            self.space()
-            if not self.text.startswith(":", self.at):
-                raise self.wrong(f"expected `:` after {name!r:.60}", start=start)
-            self.at += 1
+            span = Span(self.source, start, self.offset)
+            self.skip_space()
+            if not self.text.startswith(":", self.offset):
+                raise self.syntax_error(f"expected `:` after {name!r:.60}", start=start)
+            self.offset += 1
             if name in members:
                 note = Note("first specified here", members[name].name)
                 raise make_error("duplicate-name", f"member `{name}` is specified more than once", span, notes=(note,))
@@ -117,58 +118,58 @@ class _Reader:
         return members
 
     def _list(self, depth: int) -> list[JsonValue]:
-        opened, items = self.at, list[JsonValue]()
-        self.at += 1
-        while not self._closes("]", opened, bool(items)):
+        opening, items = self.offset, list[JsonValue]()
+        self.offset += 1
+        while not self._closes("]", opening, bool(items)):
             items.append(self.value(depth + 1))
         return items
 
-    def _closes(self, bracket: str, opened: int, has_items: bool) -> bool:
-        """Advance to the next item, or past the closing bracket; return whether it was the bracket."""
-        self.space()
-        next = self.text[self.at : self.at + 1]
+    def _closes(self, bracket: str, opening: int, has_items: bool) -> bool:
+        """Advance to the next item or past the closing bracket; return whether it was the bracket."""
+        self.skip_space()
+        next = self.text[self.offset : self.offset + 1]
         if not next:
-            raise self.wrong(f"unclosed `{self.text[opened]}`", start=opened)
+            raise self.syntax_error(f"unclosed `{self.text[opening]}`", start=opening)
         if next == bracket:
-            self.at += 1
+            self.offset += 1
             return True
         if has_items:
             if next != ",":
-                raise self.wrong(f"expected `,` or `{bracket}`")
-            comma = self.at
-            self.at += 1
-            self.space()
-            if self.text.startswith(bracket, self.at):
-                raise self.wrong(f"trailing comma before `{bracket}`", start=comma)
+                raise self.syntax_error(f"expected `,` or `{bracket}`")
+            comma = self.offset
+            self.offset += 1
+            self.skip_space()
+            if self.text.startswith(bracket, self.offset):
+                raise self.syntax_error(f"trailing comma before `{bracket}`", start=comma)
         return False
 
     def _string(self) -> str:
         from json import loads
 
-        found = _STRING.match(self.text, self.at)
-        if found is None:
-            raise self.wrong("unclosed string")
+        match = _STRING.match(self.text, self.offset)
+        if match is None:
+            raise self.syntax_error("unclosed string")
         try:
-            text: str = loads(found[0])
+            text: str = loads(match[0])
         except ValueError:
-            raise self.wrong("invalid escape sequence in this string") from None
-        self.at = found.end()
+            raise self.syntax_error("invalid escape sequence in this string") from None
+        self.offset = match.end()
         return text
 
     def _scalar(self) -> bool | int | float | None:
-        found = _NUMBER.match(self.text, self.at)
-        if found is not None:
-            if len(found[0]) > MAX_NUMBER_LENGTH:
-                raise self.wrong(f"number too long: the limit is {MAX_NUMBER_LENGTH} characters", code="budget")
-            number = float(found[0]) if found[1] or found[2] else int(found[0])
+        match = _NUMBER.match(self.text, self.offset)
+        if match is not None:
+            if len(match[0]) > MAX_NUMBER_LENGTH:
+                raise self.syntax_error(f"number too long: the limit is {MAX_NUMBER_LENGTH} characters", code="budget")
+            number = float(match[0]) if match[1] or match[2] else int(match[0])
             if number.__class__ is float and not math.isfinite(number):
-                raise self.wrong("number too large to represent")
-            self.at = found.end()
+                raise self.syntax_error("number too large to represent")
+            self.offset = match.end()
             return number
-        word = _WORD.match(self.text, self.at)
+        word = _WORD.match(self.text, self.offset)
         if word is None:
-            raise self.wrong("expected a value")
+            raise self.syntax_error("expected a value")
         if word[0] not in _WORDS:
-            raise self.wrong(f"invalid JSON value `{word[0][:60]}`")
-        self.at = word.end()
+            raise self.syntax_error(f"invalid JSON value `{word[0][:60]}`")
+        self.offset = word.end()
         return _WORDS[word[0]]
