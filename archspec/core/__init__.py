@@ -1,5 +1,5 @@
-"""What every package uses: diagnostics with locations, records, addresses, symbolic sizes, and the form of results.
+"""Shared foundations: diagnostics with locations, records, addresses, symbolic sizes, and the display of results.
 
-Nothing here knows what a model, a spec or a library is. Begin with `diagnostics.py` (sources, locations, errors);
+This package depends on no other, and has no notion of models, specs or libraries. Begin with `diagnostics.py` (sources, locations, errors);
 `algebra/` has the arithmetic of symbolic sizes, and `reports/` turns results into text, HTML, JSON and CSV.
 """

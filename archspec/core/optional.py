@@ -1,4 +1,4 @@
-"""Libraries that are optional: PyTorch, and what libraries report about their own code, which users cannot change."""
+"""Optional libraries: the import of PyTorch, and silencing of log messages about the code of libraries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def import_torch() -> ModuleType:
 
 @contextmanager
 def silence_loggers(*names: str) -> Generator[None]:
-    """Let these loggers report nothing."""
+    """Disable these loggers inside the `with` statement."""
     loggers = [logging.getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]
     try:

@@ -1,7 +1,7 @@
-"""Documents, and their layout in lines of limited width (Wadler, 2003: "A prettier printer").
+"""Layout of documents in lines of limited width (Wadler, 2003: "A prettier printer").
 
-A group is in one line if it fits there; otherwise it is broken, in the first of some ways in which all lines fit, or in
-the last.
+A group is on one line if it fits; otherwise it is broken, in the first of its alternatives whose lines all fit, or else
+in the last.
 """
 
 from __future__ import annotations
@@ -16,40 +16,40 @@ class TrailingText(str):
 
 
 class Nest(NamedTuple):
-    """A document indented by `by` more columns."""
+    """A document indented by `columns` more columns."""
 
     doc: Doc
-    by: int = 4
+    columns: int = 4
 
 
 class Align(NamedTuple):
-    """A document whose lines begin in the column in which it begins."""
+    """A document whose lines all begin in the column of its first character."""
 
     doc: Doc
 
 
 class Group(NamedTuple):
-    """`flat` in one line, or broken in one of some ways; without `flat`, it is always broken."""
+    """`flat` on one line, or one of the alternatives of `broken`; without `flat`, always broken."""
 
     flat: str | None
     broken: Callable[[], Sequence[Doc]]
 
 
 class Fill(NamedTuple):
-    """Groups with spaces between them, as many in each line as fit."""
+    """Groups separated by spaces, with line breaks only where the next group does not fit."""
 
     items: Sequence[Group]
 
 
-class _FillRest(NamedTuple):
-    """The items of a Fill from the `first` on."""
+class _FillRemainder(NamedTuple):
+    """The items of a Fill from index `first`."""
 
     items: Sequence[Group]
     first: int
 
 
-Doc: TypeAlias = "str | list[Doc] | Nest | Align | Group | Fill | _FillRest"
-"""Text, parts one after the other, or one of the above. LINE ends a line."""
+Doc: TypeAlias = "str | list[Doc] | Nest | Align | Group | Fill | _FillRemainder"
+"""Text, a sequence of documents, or one of the above. LINE ends a line."""
 
 LINE = "\n"
 
@@ -57,10 +57,10 @@ LINE = "\n"
 def render(doc: Doc, width: int, indent: int, start: str | None = None) -> list[str]:
     """Render a document as lines; the first line starts with `start` (default: the indentation)."""
     lines = [" " * indent if start is None else start]
-    waiting: list[tuple[int, Doc]] = [(indent, doc)]
+    stack: list[tuple[int, Doc]] = [(indent, doc)]
     is_ended = False
-    while waiting:
-        indent, doc = waiting.pop()
+    while stack:
+        indent, doc = stack.pop()
         if is_ended and _begins_line(doc):
             lines.append(" " * indent)
             is_ended = False
@@ -76,52 +76,56 @@ def render(doc: Doc, width: int, indent: int, start: str | None = None) -> list[
             case str():
                 lines[-1] += doc
             case list():
-                waiting += [(indent, part) for part in reversed(doc)]
+                stack += [(indent, part) for part in reversed(doc)]
             case Nest():
-                waiting.append((indent + doc.by, doc.doc))
+                stack.append((indent + doc.columns, doc.doc))
             case Align():
-                waiting.append((len(lines[-1]), doc.doc))
+                stack.append((len(lines[-1]), doc.doc))
             case Fill():
-                waiting += [(indent, _FillRest(doc.items, 1)), (indent, doc.items[0])]
-            case _FillRest(items, number) if number < len(items):
-                item = items[number]
-                after = 0 if number + 1 < len(items) else _width_until_break(waiting)
-                fits = item.flat is not None and len(lines[-1]) + 1 + len(item.flat) + after <= width
-                gap = " " if fits else LINE
-                waiting += [(indent, _FillRest(items, number + 1)), (indent, item), (indent, gap)]
-            case _FillRest():
+                stack += [(indent, _FillRemainder(doc.items, 1)), (indent, doc.items[0])]
+            case _FillRemainder(items, index) if index < len(items):
+                item = items[index]
+                suffix_width = 0 if index + 1 < len(items) else _width_until_break(stack)
+                fits = item.flat is not None and len(lines[-1]) + 1 + len(item.flat) + suffix_width <= width
+                separator = " " if fits else LINE
+                stack += [(indent, _FillRemainder(items, index + 1)), (indent, item), (indent, separator)]
+            case _FillRemainder():
                 pass
             case Group():
-                after = _width_until_break(waiting)
-                if doc.flat is not None and len(lines[-1]) + len(doc.flat) + after <= width:
+                suffix_width = _width_until_break(stack)
+                if doc.flat is not None and len(lines[-1]) + len(doc.flat) + suffix_width <= width:
                     lines[-1] += doc.flat
                     continue
-                *ways, last = doc.broken()
-                fitting = (way for way in ways if _fits(render(way, width, indent, lines[-1]), width, after))
-                waiting.append((indent, next(fitting, last)))
+                *alternatives, last = doc.broken()
+                fitting = (
+                    alternative
+                    for alternative in alternatives
+                    if _fits(render(alternative, width, indent, lines[-1]), width, suffix_width)
+                )
+                stack.append((indent, next(fitting, last)))
     return lines
 
 
 def _begins_line(doc: Doc) -> bool:
-    """Whether a document after the end of a line begins the next one."""
+    """Whether a document that follows a finished line begins the next line."""
     if isinstance(doc, str):
         return bool(doc.strip()) and not isinstance(doc, TrailingText)
     return isinstance(doc, Align | Group)
 
 
 def lines_between(parts: Sequence[Doc], end: str = "") -> Doc:
-    """Parts in a line each."""
+    """Put each part, followed by `end`, on its own line."""
     return [piece for i, part in enumerate(parts) for piece in ([LINE] if i else []) + [part, end]]
 
 
-def _width_until_break(waiting: Sequence[tuple[int, Doc]]) -> int:
-    """The width of what at least follows in the same line."""
-    rest = _first_line_texts(part for _, part in reversed(waiting))
-    return sum(map(len, takewhile(lambda text: text != LINE and not isinstance(text, TrailingText), rest)))
+def _width_until_break(stack: Sequence[tuple[int, Doc]]) -> int:
+    """Return the minimum width of the text that follows on the same line."""
+    texts = _first_line_texts(part for _, part in reversed(stack))
+    return sum(map(len, takewhile(lambda text: text != LINE and not isinstance(text, TrailingText), texts)))
 
 
-def _fits(lines: Sequence[str], width: int, after: int) -> bool:
-    return max(map(len, lines)) <= width and len(lines[-1]) + after <= width
+def _fits(lines: Sequence[str], width: int, suffix_width: int) -> bool:
+    return max(map(len, lines)) <= width and len(lines[-1]) + suffix_width <= width
 
 
 def _first_line_texts(docs: Iterable[Doc]) -> Iterator[str]:
@@ -134,11 +138,11 @@ def _first_line_texts(docs: Iterable[Doc]) -> Iterator[str]:
                     yield text
                 case list() as parts:
                     pending += reversed(parts)
-                case Nest(inner, _) | Align(inner):
-                    pending.append(inner)
+                case Nest(nested, _) | Align(nested):
+                    pending.append(nested)
                 case Group(_, broken):
                     pending.append(broken()[-1])
                 case Fill(items):
-                    pending += [_FillRest(items, 1), items[0]]
-                case _FillRest(items, number):
-                    pending += [LINE] if number < len(items) else []
+                    pending += [_FillRemainder(items, 1), items[0]]
+                case _FillRemainder(items, index):
+                    pending += [LINE] if index < len(items) else []

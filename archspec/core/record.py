@@ -1,6 +1,6 @@
 """Records and nodes: named tuples that are cheap to define.
 
-Defining a `NamedTuple` takes 0.1 ms or more, one of these 0.01 ms; a command defines over a hundred. The modules that
+Defining a `NamedTuple` takes 0.1 ms or more, a record 0.01 ms; a command defines over a hundred. The modules that
 define them need `from __future__ import annotations`.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 from_values = cast("_Constructor", tuple.__new__)  # pyright: ignore[reportUnknownMemberType]
-"""Make a record or node of the values of all its fields; their number is not checked."""
+"""Create a record or node from the values of all its fields, whose number is not checked."""
 
 
 is_tuple = cast("Callable[[object], TypeGuard[tuple[object, ...]]]", tuple.__instancecheck__)
@@ -28,7 +28,7 @@ is_tuple = cast("Callable[[object], TypeGuard[tuple[object, ...]]]", tuple.__ins
 
 
 class _RecordMeta(type):
-    """Makes the annotated fields of a class, after those that it inherits, the names of the items of a tuple."""
+    """Metaclass that makes annotated fields, after the inherited ones, the items of a tuple."""
 
     _fields: tuple[str, ...]
     _defaults: dict[str, object]
@@ -36,20 +36,20 @@ class _RecordMeta(type):
 
     def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, object]) -> _RecordMeta:
         inherited: tuple[str, ...] = getattr(bases[0], "_fields", ())
-        own = tuple(cast("dict[str, object]", namespace.get("__annotations__", {})))
-        fields = inherited + own
-        defaults = {field: namespace.pop(field) for field in own if field in namespace}
+        new_fields = tuple(cast("dict[str, object]", namespace.get("__annotations__", {})))
+        fields = inherited + new_fields
+        defaults = {field: namespace.pop(field) for field in new_fields if field in namespace}
         getters: dict[str, object] = {
-            field: _tuplegetter(index, None) for index, field in enumerate(own, len(inherited))
+            field: _tuplegetter(index, None) for index, field in enumerate(new_fields, len(inherited))
         }
-        made = {
+        attributes = {
             "__slots__": (),
             "__match_args__": fields,
             "_fields": fields,
             "_size": len(fields),
             "_defaults": defaults,
         }
-        return super().__new__(cls, name, bases, {**namespace, **getters, **made})
+        return super().__new__(cls, name, bases, {**namespace, **getters, **attributes})
 
 
 class _RecordBase(tuple[object, ...], metaclass=_RecordMeta):
@@ -57,12 +57,12 @@ class _RecordBase(tuple[object, ...], metaclass=_RecordMeta):
 
     def __new__(cls, *values: object, **named: object) -> Self:
         if named or len(values) != cls._size:
-            rest = cls._fields[len(values) :]
+            missing_fields = cls._fields[len(values) :]
             try:
-                values += tuple(map({**cls._defaults, **named}.__getitem__, rest))
-            except KeyError as missing:
-                raise TypeError(f"{cls.__name__} has no value for {missing}") from None
-            if len(values) > len(cls._fields) or not named.keys() <= set(rest):
+                values += tuple(map({**cls._defaults, **named}.__getitem__, missing_fields))
+            except KeyError as error:
+                raise TypeError(f"{cls.__name__} has no value for {error}") from None
+            if len(values) > len(cls._fields) or not named.keys() <= set(missing_fields):
                 raise TypeError(f"{cls.__name__} has only the fields {', '.join(cls._fields)}")
         return from_values(cls, values)
 
@@ -85,10 +85,10 @@ class _RecordBase(tuple[object, ...], metaclass=_RecordMeta):
 
 @dataclass_transform()
 class Node(_RecordBase):
-    """A node of a tree: a record that equals only those of its class. Subclasses add fields."""
+    """A node of a tree: a record that is equal only to records of its class. Subclasses add fields."""
 
     def replace(self, **changes: object) -> Self:
-        """A copy with other values of some fields."""
+        """Return a copy with changed values of some fields."""
         return self._replace(**changes)
 
     def __eq__(self, other: object) -> bool:

@@ -1,4 +1,7 @@
-"""Paths of files that the package reads: its own, and folders that are beside it in a clone, inside it in a wheel."""
+"""Paths of the data files of the package.
+
+The folders `grammars`, `specs` and `docs` are inside the package in a wheel, and next to it in a clone.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,8 @@ def package_path(*names: str) -> str:
 
 def folder_path(name: str) -> str:
     """Return the path of a folder that is inside the package in a wheel, and next to it in a clone."""
-    inside = package_path(name)
-    return inside if os.path.isdir(inside) else os.path.join(os.path.dirname(_PACKAGE), name)
+    packaged = package_path(name)
+    return packaged if os.path.isdir(packaged) else os.path.join(os.path.dirname(_PACKAGE), name)
 
 
 def grammar_path() -> str:

@@ -60,10 +60,10 @@ def tree(cost: Cost, depth: int | None = None, *, fold: bool = True) -> list[Cos
     for row in addresses.rows(depth):
         node, number = row.node, row.times * row.copies
         del applied[row.level + 1 :]
-        parent_applied = applied[-1]
-        applied.append(node.own[0].applied if node.own else parent_applied)
-        work = add_scaled([(node.each.work, number)]) if number > 1 else node.each.work
-        result.append(
+        around = applied[-1]
+        applied.append(node.own[0].applied if node.own else around)
+        work = add_scaled([(node.total.work, number)]) if number > 1 else node.total.work
+        found.append(
             CostRow(
                 row.level,
                 row.label,
@@ -73,8 +73,8 @@ def tree(cost: Cost, depth: int | None = None, *, fold: bool = True) -> list[Cos
                 applied[-1],
                 parent_applied,
                 work,
-                node.each.parameters * number,
-                node.each.trainable * number,
+                node.total.parameters * number,
+                node.total.trainable * number,
             )
         )
     return result
@@ -104,16 +104,16 @@ def _without_attention(counts: OperationCounts) -> OperationCounts:
     return OperationCounts(macs, elementwise=counts.elementwise)
 
 
-def _add_module(addresses: AddressTree[ModuleCost, _NodeSum], module: ModuleCost) -> None:
-    node = addresses.at(module.address)
+def _put(grown: AddressTree[ModuleCost, _Sum], module: ModuleCost) -> None:
+    node = grown.get_or_create(module.address)
     node.own.append(module)
     node.type = module.type
 
 
-def _compute_sum(node: Node[ModuleCost, _NodeSum]) -> Hashable:
-    parts = [(child.each, child.times) for child in node.children.values()]
-    parts += [(_NodeSum(module.own, module.parameters, module.trainable), 1) for module in node.own]
-    node.each = _NodeSum(
+def _add(node: Node[ModuleCost, _Sum]) -> Hashable:
+    parts = [(child.total, child.times) for child in node.children.values()]
+    parts += [(_Sum(module.own, module.parameters, module.trainable), 1) for module in node.own]
+    node.total = _Sum(
         add_scaled([(part.work, times) for part, times in parts]),
         sum(part.parameters * times for part, times in parts),
         sum(part.trainable * times for part, times in parts),

@@ -62,7 +62,7 @@ def build_address_tree(table: Table, selection: Selection) -> AddressTree[NodeCo
         tensor, params = next(tensors), selection.params[position]
         if selection.chosen[position]:
             home = tensor.layer if tensor.layer in layers else tensor.name
-            tree.at(home).own.append((tensor, params, tensor.name[len(home) :]))
+            tree.get_or_create(home).own.append((tensor, params, tensor.name[len(home) :]))
         position += 1
     for module in table.modules:
         node = tree.find(module.address)
@@ -74,9 +74,9 @@ def build_address_tree(table: Table, selection: Selection) -> AddressTree[NodeCo
 
 def _compute_sum(node: Node[NodeContent, int]) -> Hashable:
     for _, params, _ in node.own:
-        node.each += params
+        node.total += params
     for child in node.children.values():
-        node.each += child.each * child.times
+        node.total += child.total * child.times
     return tuple(
         [
             (name, tensor.shape, params, tensor.trainable, tensor.tied_to is None, tensor.role)
@@ -94,10 +94,10 @@ def _count_row(row: TreeRow[NodeContent, int]) -> CountRow:
         address=row.address,
         type=node.type or ("parameter" if any(not name for _, _, name in node.own) else ""),
         times=row.times,
-        each=node.each,
-        total=node.each * row.times * row.copies,
-        shapes=tuple(tensor.shape for tensor, params in owned if params or not tensor.tied_to),
-        frozen=any(not tensor.trainable for tensor, _ in owned),
-        tied=any(tensor.tied_to is not None for tensor, _ in owned),
-        role=owned[0][0].role if len({tensor.role for tensor, _ in owned}) == 1 else None,
+        each=node.total,
+        total=node.total * row.times * row.copies,
+        shapes=tuple(tensor.shape for tensor, params in own if params or not tensor.tied_to),
+        frozen=any(not tensor.trainable for tensor, _ in own),
+        tied=any(tensor.tied_to is not None for tensor, _ in own),
+        role=own[0][0].role if len({tensor.role for tensor, _ in own}) == 1 else None,
     )

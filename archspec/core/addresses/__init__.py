@@ -27,12 +27,12 @@ def segments(address: str) -> list[str]:
 
 
 def join(*parts: str) -> str:
-    """Join addresses, each inside the one before; empty ones are skipped."""
+    """Join relative addresses, outermost first; empty ones are skipped."""
     return ".".join([part for part in parts if part])
 
 
 def prefixes(address: str) -> Iterator[str]:
-    """Yield `a`, `a.b` and `a.b.c` for `a.b.c`: the address and all enclosing ones except "", outermost first."""
+    """Yield an address and its enclosing addresses except "", outermost first: `a`, `a.b` and `a.b.c` for `a.b.c`."""
     end = address.find(".")
     while end >= 0:
         yield address[:end]
@@ -62,17 +62,17 @@ def is_inside(address: str, outer: str) -> bool:
 
 
 def is_below(address: str, outer: str) -> bool:
-    """Whether an address is inside `outer`, and not `outer` itself."""
+    """Whether an address is inside `outer` and is not `outer` itself."""
     return address != outer and is_inside(address, outer)
 
 
 def relative(address: str, outer: str) -> str:
-    """An address as seen from `outer`: "" for `outer` itself; an address outside it is returned unchanged."""
+    """Return an address relative to `outer`: "" for `outer` itself; an address outside `outer` is unchanged."""
     return address[len(outer) + 1 :] if outer and is_inside(address, outer) else address
 
 
 def ends_with(address: str, end: str) -> bool:
-    """Whether an address ends with the segments of `end`, after at least one other."""
+    """Whether an address ends with the segments of `end`, after at least one more segment."""
     return address.endswith(f".{end}")
 
 
@@ -86,15 +86,15 @@ def address_pattern(address: str) -> Pattern:
     return INDEX.sub(ANY_INDEX, address)
 
 
-def format_ranges(indices: Sequence[int], most: int | None = None) -> str:
-    """Format ascending integers as ranges: `0-2,5` for 0, 1, 2, 5. Beyond `most` ranges, `...` replaces the middle."""
-    found: list[list[int]] = []
+def format_ranges(indices: Sequence[int], max_ranges: int | None = None) -> str:
+    """Format ascending integers as ranges: `0-2,5` for 0, 1, 2, 5. Beyond `max_ranges`, `...` replaces the middle."""
+    ranges: list[list[int]] = []
     for index in indices:
-        if found and index == found[-1][-1] + 1:
-            found[-1][1:] = [index]
+        if ranges and index == ranges[-1][-1] + 1:
+            ranges[-1][1:] = [index]
         else:
-            found.append([index])
-    texts = ["-".join(map(str, ends)) for ends in found]
-    if most is not None and len(texts) > most:
-        texts[most - 2 : -1] = ["..."]
+            ranges.append([index])
+    texts = ["-".join(map(str, ends)) for ends in ranges]
+    if max_ranges is not None and len(texts) > max_ranges:
+        texts[max_ranges - 2 : -1] = ["..."]
     return ",".join(texts)
