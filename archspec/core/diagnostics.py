@@ -58,8 +58,8 @@ class Span(Record):
         return f"{self.source.label}:{line}:{column}"
 
     @property
-    def place(self) -> str:
-        """File and line, as in the attributes of graph nodes."""
+    def location(self) -> str:
+        """The file and line, as in the attributes of graph nodes."""
         return f"{self.source.label}:{self.source.position(self.start)[0]}"
 
 
@@ -97,14 +97,14 @@ class Diagnostic(Record):
 class ArchError(Exception):
     """The only exception raised for invalid input; `diagnostics` lists the causes."""
 
-    __module__ = "archspec"  # where users import it from, and what tracebacks say
+    __module__ = "archspec"  # the public location, which tracebacks show
 
     def __init__(self, diagnostics: list[Diagnostic]) -> None:
         self.diagnostics = diagnostics
         super().__init__("\n\n".join(d.render() for d in diagnostics))
 
     def __reduce__(self) -> tuple[type[ArchError], tuple[list[Diagnostic]]]:
-        return self.__class__, (self.diagnostics,)  # so that processes can pass it on, with what it is made of
+        return self.__class__, (self.diagnostics,)  # makes it picklable for other processes
 
 
 MAX_DIAGNOSTICS = 100
@@ -113,7 +113,7 @@ MAX_COMPARED_NAME_LENGTH = 200
 
 
 class StopCompilation(Exception):
-    """Raised when a report has reached its maximum number of diagnostics."""
+    """Raised when a report has reached the maximum number of diagnostics."""
 
 
 class Report:
@@ -199,21 +199,21 @@ def install_hint(extra: str) -> str:
     return f"run `pip install 'archspec-dsl[{extra}]'`"
 
 
-def closest_match(name: str, candidates: list[str], similar: float = 0.6) -> str | None:
-    """Return the candidate that `name` is most likely a typo for, or None without one that is `similar` enough."""
+def closest_match(name: str, candidates: list[str], min_similarity: float = 0.6) -> str | None:
+    """Return the candidate that `name` is most likely a typo for; None if no candidate is similar enough."""
     from difflib import get_close_matches
 
     candidates = candidates[:MAX_CANDIDATES]
-    near = get_close_matches(name[:MAX_COMPARED_NAME_LENGTH], candidates, n=1, cutoff=similar)
-    if near:
-        return near[0]
+    matches = get_close_matches(name[:MAX_COMPARED_NAME_LENGTH], candidates, n=1, cutoff=min_similarity)
+    if matches:
+        return matches[0]
     return {c.lower(): c for c in candidates}.get(name.lower())
 
 
 def suggest(name: str, candidates: list[str]) -> str | None:
     """Return a `did you mean` help for the closest candidate, or None without a close match."""
-    near = closest_match(name, candidates)
-    return f"did you mean `{near}`?" if near is not None else None
+    match = closest_match(name, candidates)
+    return f"did you mean `{match}`?" if match is not None else None
 
 
 def escape_for_terminal(text: str) -> str:
@@ -244,72 +244,72 @@ def _excerpt(span: Span, mark: str) -> list[str]:
     first = column - 1
     width = max(1, min(span.end - span.start, len(text) - first))
     if len(text) > _MAX_EXCERPT_WIDTH:
-        cut = max(0, min(first - 40, len(text) - _MAX_EXCERPT_WIDTH))
-        text, first = text[cut : cut + _MAX_EXCERPT_WIDTH], first - cut
+        offset = max(0, min(first - 40, len(text) - _MAX_EXCERPT_WIDTH))
+        text, first = text[offset : offset + _MAX_EXCERPT_WIDTH], first - offset
         width = max(1, min(width, len(text) - first))
-    shown = "".join(c if c.isprintable() else " " for c in text)
+    printable = "".join(c if c.isprintable() else " " for c in text)
     gutter = " " * len(str(number))
     return [
         f"{gutter}--> {span}",
         f"{gutter} |",
-        f"{number} | {shown}",
+        f"{number} | {printable}",
         f"{gutter} | {' ' * first}{mark * width}",
     ]
 
 
 @contextmanager
-def open_regular_file(path: str, label: str, at: Span | None = None) -> Generator[BufferedReader]:
+def open_regular_file(path: str, label: str, span: Span | None = None) -> Generator[BufferedReader]:
     """Open a regular file. Raises ArchError if it cannot be read, also in the body of the `with` statement."""
     try:
         mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):
-            raise make_error("unreadable", f"expected a file, found the directory {label}", at)
+            raise make_error("unreadable", f"expected a file, found the directory {label}", span)
         if not stat.S_ISREG(mode):  # opening a pipe would block
-            raise make_error("unreadable", f"{label} is not a regular file", at)
+            raise make_error("unreadable", f"{label} is not a regular file", span)
         with open(path, "rb") as file:
             yield file
     except FileNotFoundError:
-        raise make_error("missing-file", f"file not found: {label}", at) from None
+        raise make_error("missing-file", f"file not found: {label}", span) from None
     except (OSError, ValueError) as error:  # ValueError: a NUL byte in the path
-        raise unreadable_error(label, error, at) from None
+        raise unreadable_error(label, error, span) from None
 
 
-def unreadable_error(label: str, error: Exception, at: Span | None = None) -> ArchError:
+def unreadable_error(label: str, error: Exception, span: Span | None = None) -> ArchError:
     """Return the error to raise for a file or directory that cannot be read."""
     reason = str(getattr(error, "strerror", None) or error).lower()
-    return make_error("unreadable", f"cannot read {label}: {reason}", at)
+    return make_error("unreadable", f"cannot read {label}: {reason}", span)
 
 
-def too_large_error(label: str, largest: int, at: Span | None = None) -> ArchError:
+def too_large_error(label: str, max_bytes: int, span: Span | None = None) -> ArchError:
     """Return the error to raise for a text that exceeds a size limit in bytes."""
-    return make_error("budget", f"{label} exceeds the size limit of {largest // 1024:,} KiB", at)
+    return make_error("budget", f"{label} exceeds the size limit of {max_bytes // 1024:,} KiB", span)
 
 
 def read_bytes(
-    path: str, label: str, report: Report, at: Span | None = None, largest: int = MAX_FILE_BYTES
+    path: str, label: str, report: Report, span: Span | None = None, max_bytes: int = MAX_FILE_BYTES
 ) -> bytes | None:
-    """Read a file up to just over the size limit; None after a diagnostic (missing or unreadable)."""
+    """Read at most `max_bytes` + 1 bytes of a file; None after a diagnostic (missing or unreadable)."""
     try:
-        with open_regular_file(path, label, at) as file:
-            return file.read(largest + 1)
+        with open_regular_file(path, label, span) as file:
+            return file.read(max_bytes + 1)
     except ArchError as error:
         report.add(error.diagnostics[0])
         return None
 
 
 def decode(
-    data: bytes, label: str, report: Report, at: Span | None = None, largest: int = MAX_FILE_BYTES
+    data: bytes, label: str, report: Report, span: Span | None = None, max_bytes: int = MAX_FILE_BYTES
 ) -> str | None:
     """Decode the contents of a file; None after a diagnostic (too large or not text)."""
-    if len(data) > largest:
-        report.add(too_large_error(label, largest, at).diagnostics[0])
+    if len(data) > max_bytes:
+        report.add(too_large_error(label, max_bytes, span).diagnostics[0])
         return None
     try:
         text = data.decode().removeprefix("\ufeff")
-    except UnicodeDecodeError as problem:
-        report.error("not-text", f"{label} is not UTF-8 text: invalid byte at offset {problem.start}", at)
+    except UnicodeDecodeError as error:
+        report.error("not-text", f"{label} is not UTF-8 text: invalid byte at offset {error.start}", span)
         return None
     if "\0" in text:
-        report.error("not-text", f"{label} is not text: it contains a NUL byte", at)
+        report.error("not-text", f"{label} is not text: it contains a NUL byte", span)
         return None
     return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -98,9 +98,7 @@ def render(doc: Doc, width: int, indent: int, start: str | None = None) -> list[
                     continue
                 *alternatives, last = doc.broken()
                 fitting = (
-                    alternative
-                    for alternative in alternatives
-                    if _fits(render(alternative, width, indent, lines[-1]), width, suffix_width)
+                    doc for doc in alternatives if _fits(render(doc, width, indent, lines[-1]), width, suffix_width)
                 )
                 stack.append((indent, next(fitting, last)))
     return lines

@@ -51,7 +51,7 @@ def stream_text(path: str, report: Report) -> tuple[str, bool]:
     data = read_stream(path, MAX_CONFIGURATION_BYTES + 1)
     is_configuration = data.lstrip(b" \t\r\n\xef\xbb\xbf").startswith(b"{")
     largest = MAX_CONFIGURATION_BYTES if is_configuration else MAX_FILE_BYTES
-    text = decode(data, stream_label(path), report, largest=largest)
+    text = decode(data, stream_label(path), report, max_bytes=largest)
     report.check()
     assert text is not None
     return text, is_configuration

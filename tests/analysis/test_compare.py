@@ -20,7 +20,7 @@ import archspec
 from archspec.analysis.compare.compare import Comparison, compare_tables
 from archspec.analysis.compare.components import Component, find_components
 from archspec.app.cli import main
-from archspec.core.reports.cells import bar
+from archspec.core.reports.terminal import format_bar
 from archspec.pipeline.model import get_compilation
 from archspec.pipeline.tables import load_table
 
@@ -354,11 +354,11 @@ def test_nothing_heavy_is_imported() -> None:
 
 
 def test_bars_in_a_terminal() -> None:
-    assert bar(100, 100, 10, "utf-8") == "█" * 10
-    assert bar(0, 100, 10, "utf-8") == "" and bar(0, 0, 10, "utf-8") == ""
-    assert bar(1, 10**9, 10, "utf-8") == "▏"
-    assert bar(50, 100, 10, "ascii") == "#####"
-    assert [len(bar(n, 80, 10, "utf-8")) for n in range(81)] == [-(-n // 8) for n in range(81)]
+    assert format_bar(100, 100, 10, "utf-8") == "█" * 10
+    assert format_bar(0, 100, 10, "utf-8") == "" and format_bar(0, 0, 10, "utf-8") == ""
+    assert format_bar(1, 10**9, 10, "utf-8") == "▏"
+    assert format_bar(50, 100, 10, "ascii") == "#####"
+    assert [len(format_bar(n, 80, 10, "utf-8")) for n in range(81)] == [-(-n // 8) for n in range(81)]
 
 
 def test_parts_that_only_one_model_has() -> None:

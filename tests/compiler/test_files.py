@@ -77,7 +77,7 @@ def test_an_error_inside_imported_definitions_is_at_the_use_in_the_file(tmp_path
         archspec.load(str(tmp_path / "net.arch"))
     (found,) = caught.value.diagnostics
     assert found.code == "require" and found.span is not None
-    assert found.span.place == f"{tmp_path / 'net.arch'}:3"
+    assert found.span.location == f"{tmp_path / 'net.arch'}:3"
 
 
 @pytest.mark.parametrize(("caller", "expects"), [("Part", "shape [a, b, 2]"), ("inner", "3 axes")])

@@ -9,7 +9,7 @@ import pytest
 from archspec.app.cli import main
 from archspec.app.cli.run.error import read_entries
 from archspec.core.diagnostics import Diagnostic, Note, Source, Span
-from archspec.core.reports.findings import github_text, sarif_text
+from archspec.core.reports.diagnostic_formats import github_text, sarif_text
 
 SPEC = """import std { Linear, gelu }
 dim batch

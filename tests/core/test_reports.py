@@ -10,12 +10,11 @@ import pytest
 
 import archspec
 from archspec.app.cli import main, progress
-from archspec.core.reports.cells import shortened, width_of, wrapped
 from archspec.core.reports.page import Page, render
 from archspec.core.reports.results import Displayable, page_of
 from archspec.core.reports.roles import ROLES
 from archspec.core.reports.tables import Bar, Column, View
-from archspec.core.reports.terminal import Layout, output_width, table
+from archspec.core.reports.terminal import Layout, output_width, shorten, table, text_width, wrap
 from archspec.core.reports.text import beside, flops, parameters, size
 from archspec.core.reports.webpage import webpage
 
@@ -41,7 +40,7 @@ def view(*columns: Column, rows: Sequence[Sequence[object]]) -> View:
     ],
 )
 def test_names_are_shortened_in_the_middle(text: str, width: int, expected: str) -> None:
-    assert shortened(text, width) == expected and width_of(expected) <= width
+    assert shorten(text, width) == expected and text_width(expected) <= width
 
 
 @pytest.mark.parametrize(
@@ -54,7 +53,7 @@ def test_names_are_shortened_in_the_middle(text: str, width: int, expected: str)
     ],
 )
 def test_long_cells_are_wrapped(text: str, width: int, expected: list[str]) -> None:
-    assert wrapped(text, width) == expected
+    assert wrap(text, width) == expected
 
 
 @pytest.mark.parametrize(
@@ -165,7 +164,7 @@ def test_tables_fit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert views
     for width in (60, 72, 80, 100, 140):
         shown = [line for each in views for line in lines(each, width) if not line.startswith("(not shown")]
-        assert max(map(width_of, shown)) <= width
+        assert max(map(text_width, shown)) <= width
     assert "not shown" not in render(page_of(found), Layout(None))
     monkeypatch.setenv("COLUMNS", "72")
     assert str(found) == render(page_of(found), Layout(72)).rstrip("\n")

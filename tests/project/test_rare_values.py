@@ -19,9 +19,9 @@ from archspec.core.algebra import dim_max, symbol, to_latex
 from archspec.core.algebra.polynomial import clear_fractions
 from archspec.core.diagnostics import ArchError, Note, Source, Span
 from archspec.core.record import Node, Record
-from archspec.core.reports.findings import _related
+from archspec.core.reports.diagnostic_formats import _related
 from archspec.core.reports.page import render_plain
-from archspec.core.reports.tables import Bar, _plain
+from archspec.core.reports.tables import Bar, _csv_value
 from archspec.ir.module import Type
 from archspec.pipeline import cache
 from archspec.pipeline.compile import MAX_LIST_DEPTH, _is_plain
@@ -169,7 +169,7 @@ def test_notes_of_diagnostics_have_places() -> None:
 
 
 def test_cells_of_tables() -> None:
-    assert [_plain(value) for value in (True, "=1", "-x", "plain", 3, None, (2, 3))] == [
+    assert [_csv_value(value) for value in (True, "=1", "-x", "plain", 3, None, (2, 3))] == [
         "true",
         "'=1",
         "'-x",
@@ -178,7 +178,7 @@ def test_cells_of_tables() -> None:
         None,
         "2x3",
     ]
-    assert _plain(Bar(5, 9)) == 5
+    assert _csv_value(Bar(5, 9)) == 5
 
 
 def test_contents_of_files(tmp_path: Path) -> None:

@@ -124,8 +124,8 @@ class _LoraFields(TypedDict):
 def read_config(path: str, label: str, ignore: Sequence[str] = ()) -> tuple[Lora, list[str]]:
     """Read the configuration of an adapter, and return it with the ignored fields. Raises ArchError."""
     report = Report()
-    data = read_bytes(path, label, report, largest=MAX_CONFIGURATION_BYTES)
-    text = decode(data, label, report, largest=MAX_CONFIGURATION_BYTES) if data is not None else None
+    data = read_bytes(path, label, report, max_bytes=MAX_CONFIGURATION_BYTES)
+    text = decode(data, label, report, max_bytes=MAX_CONFIGURATION_BYTES) if data is not None else None
     report.check()
     root = read_json(Source(label, text or ""))
     if not isinstance(root.plain, dict):

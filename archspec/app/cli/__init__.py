@@ -11,7 +11,7 @@ from typing import TextIO
 from archspec.app.cli.arguments import parse
 from archspec.app.cli.progress import PROGRESS
 from archspec.core.diagnostics import ArchError, Diagnostic
-from archspec.core.reports.colour import coloured
+from archspec.core.reports.colour import supports_color
 
 USAGE_CODES = frozenset(
     {
@@ -61,7 +61,7 @@ def write_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
     PROGRESS.end()
     if not diagnostics or sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison]
         return
-    in_colour = coloured(sys.stderr)
+    in_colour = supports_color(sys.stderr)
     text = "\n\n".join(_paint(d.render()) if in_colour else d.render() for d in diagnostics)
     try:
         sys.stderr.write(text + "\n")

@@ -4,11 +4,11 @@ An `Expression` is an `int` or a `Polynomial`: a sum of terms with integer or ra
 divisions, remainders, minima and maxima.
 
 - Sizes (`Dim`) have integer coefficients and stay within limits: `sizes`.
-- Amounts of work are sums (`total`) of products of sizes that are not multiplied out (`factored`), of any length.
-- Formulas have rational coefficients and ratios of symbols as well: `ratio`, `summed`, `by_power`.
+- Amounts of work are sums of any length (`weighted_sum`) of products that are not expanded (`multiply_unexpanded`).
+- Formulas also have rational coefficients and ratios of symbols: `ratio`, `sum_over_index`, `coefficients_by_power`.
 
-The modules, each of which uses only those before it: `terms` (polynomials as tuples), `notation` (text and LaTeX),
-`bounds`, `division` (the operations that make atoms), `polynomial` (the class), and `sizes`.
+Each module uses only those before it: `terms` (polynomials as tuples, and their bounds), `notation` (text and LaTeX),
+`division` (the operations that create atoms), `polynomial` (the class), and `sizes`.
 """
 
 from archspec.core.algebra.polynomial import Expression as Expression

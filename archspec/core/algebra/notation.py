@@ -1,4 +1,4 @@
-"""Polynomials written out: as text that Python also reads, and as LaTeX."""
+"""Formatting polynomials, as text that Python also reads and as LaTeX."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DIVISIONS = ("//", "%")
 
 
 def text(terms: Terms, order: Sequence[str] = (), collect: Sequence[str] = (), digits: str = "") -> str:
-    """A polynomial as text: `4*hidden**2 + 2*hidden*ffn`. Names appear in `order`, others after them.
+    """Format a polynomial as text: `4*hidden**2 + 2*hidden*ffn`. Names appear in `order`, others after them.
 
     A name in `collect` is put before the bracket of what it multiplies: `layers*(4*hidden**2 + 9*hidden) + hidden`.
     `digits` formats the coefficients: "," groups their digits.
@@ -33,17 +33,17 @@ def text(terms: Terms, order: Sequence[str] = (), collect: Sequence[str] = (), d
 
 
 def latex(terms: Terms, order: Sequence[str] = (), collect: Sequence[str] = ()) -> str:
-    """A polynomial as LaTeX, for math mode; otherwise as `text`."""
+    """Format a polynomial as LaTeX, for math mode; otherwise as `text`."""
     return _Latex(order).sum(terms, tuple(collect))
 
 
 def division(kind: str, above: Terms, below: Terms) -> str:
-    """A floor division or remainder as text."""
+    """Format a floor division or remainder as text."""
     return _Text().division(kind, above, below)
 
 
 class _Text:
-    """How a sum, its terms and their factors are put together."""
+    """Formatter of sums, terms and factors."""
 
     times = "*"
 
@@ -55,23 +55,23 @@ class _Text:
         parts = self._parts(terms, collect)
         if not parts:
             return "0"
-        parts.sort(key=lambda part: part[0])  # a sum does not begin with a minus where it can be helped
-        (is_negative, first, is_division), *rest = parts
+        parts.sort(key=lambda part: part[0])  # positive terms first, to avoid a leading minus
+        (is_negative, first, is_division), *others = parts
         if is_negative:
             first = "-" + (self.factor(first) if is_division else first)
-        return first + "".join([f" {'-' if is_negative else '+'} {part}" for is_negative, part, _ in rest])
+        return first + "".join([f" {'-' if is_negative else '+'} {part}" for is_negative, part, _ in others])
 
     def _parts(self, terms: Terms, collect: tuple[str, ...]) -> list[tuple[bool, str, bool]]:
         """Whether each term is negative, its text without the sign, and whether that is a division without brackets.
         The terms of a name to be collected are one.
         """
         for name in collect:
-            found = coefficients_of_name(terms, name)
-            inner = found.get(1) if found is not None else None
-            if inner is not None and len(inner) > 1 and denominator(inner) == 1:
-                rest = subtract(terms, multiply(inner, single(Atom(name))))
-                body = self.times.join([self.name(name), self.bracketed(self.sum(inner, collect))])
-                return [(False, body, False), *self._parts(rest, collect)]
+            coefficients = coefficients_of_name(terms, name)
+            factor = coefficients.get(1) if coefficients is not None else None
+            if factor is not None and len(factor) > 1 and denominator(factor) == 1:
+                remainder = subtract(terms, multiply(factor, single(Atom(name))))
+                body = self.times.join([self.name(name), self.bracketed(self.sum(factor, collect))])
+                return [(False, body, False), *self._parts(remainder, collect)]
         ranked = sorted(terms, key=lambda term: self._rank(term[0])) if self.order else terms
         return [self._part(term) for term in ranked]
 
@@ -88,7 +88,7 @@ class _Text:
         return is_negative, self._term(monomial, size), False
 
     def _term(self, monomial: Monomial, size: Coefficient) -> str:
-        ranked = sorted(monomial, key=self._place)
+        ranked = sorted(monomial, key=self._rank_factor)
         above = [self.power(atom, exponent) for atom, exponent in ranked if exponent > 0]
         below = [self.power(atom, -exponent) for atom, exponent in ranked if exponent < 0]
         if size.numerator != 1 or not above:
@@ -97,7 +97,7 @@ class _Text:
             below.insert(0, f"{size.denominator:{self.digits}}")
         return self.fraction(above, below) if below else self.times.join(above)
 
-    def _place(self, item: tuple[Atom, int]) -> tuple[int, bool]:
+    def _rank_factor(self, item: tuple[Atom, int]) -> tuple[int, bool]:
         atom, _ = item
         return self.order.get(atom.text, len(self.order)), atom.kind in DIVISIONS
 
@@ -143,7 +143,7 @@ class _Text:
         return f"({inner})"
 
     def factor(self, division: str) -> str:
-        """A division among other factors."""
+        """Format a division as a factor of a product."""
         return self.bracketed(division)
 
     def function(self, name: str) -> str:

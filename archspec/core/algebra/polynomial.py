@@ -1,4 +1,4 @@
-"""The values of the algebra, integers and polynomials, and what can be done with both."""
+"""The values of the algebra, integers and polynomials, and the functions on both."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ Expression: TypeAlias = int | Polynomial
 
 
 def expression(terms: Terms) -> Expression:
-    """The value with these terms."""
+    """Return the value with these terms."""
     number = constant_of(terms)
     return number if isinstance(number, int) else Polynomial(terms)
 
@@ -145,18 +145,18 @@ def _is_expression(value: object) -> bool:
     return value.__class__ is int or isinstance(value, Polynomial)
 
 
-# Making ---------------------------------------------------------------------------------------------------------------
+# Creation -------------------------------------------------------------------------------------------------------------
 
 
 def symbol(name: str) -> Polynomial:
-    """The symbol of that name, any positive integer. Raises ValueError unless `name` is an identifier."""
+    """Return the symbol with a name, any positive integer. Raises ValueError unless `name` is an identifier."""
     if not name.isidentifier():
         raise ValueError(f"{name!r} is not a name")
     return Polynomial(single(Atom(name)))
 
 
 def index(name: str) -> Polynomial:
-    """The index of that name: as a symbol, but any integer."""
+    """Return the index with a name: as a symbol, but any integer."""
     return Polynomial(single(Atom(name, "index", bounds=(None, None))))
 
 
@@ -166,26 +166,26 @@ def ratio(a: Expression, b: Expression) -> Expression:
 
 
 def dim_min(a: Expression, b: Expression) -> Expression:
-    """The smaller of two values: itself where it is known which, else an expression `min(a, b)`."""
+    """Return the smaller of two values, or an expression `min(a, b)` if they cannot be compared."""
     return expression(extreme("min", terms_of(a), terms_of(b)))
 
 
 def dim_max(a: Expression, b: Expression) -> Expression:
-    """The larger of two values: itself where it is known which, else an expression `max(a, b)`."""
+    """Return the larger of two values, or an expression `max(a, b)` if they cannot be compared."""
     return expression(extreme("max", terms_of(a), terms_of(b)))
 
 
 def weighted_sum(parts: Iterable[tuple[Expression, int]]) -> Expression:
-    """The sum of values, each so many times; it may have any number of terms."""
-    found: dict[Monomial, Coefficient] = {}
+    """Return the sum of values, each multiplied by a number; the number of terms is not limited."""
+    coefficients: dict[Monomial, Coefficient] = {}
     for value, times in parts:
         for monomial, coefficient in terms_of(value):
-            found[monomial] = found.get(monomial, 0) + coefficient * times
-    return expression(canonical(found))
+            coefficients[monomial] = coefficients.get(monomial, 0) + coefficient * times
+    return expression(canonical(coefficients))
 
 
 def multiply_unexpanded(factors: Iterable[Expression]) -> Expression:
-    """The product of values, 1 if there are none. A factor that is a sum stays one; nothing is multiplied out."""
+    """Return the product of values, 1 if there are none. Factors that are sums are not expanded."""
     result = constant(1)
     for factor in factors:
         result = multiply(result, bracket(terms_of(factor)))
@@ -194,32 +194,32 @@ def multiply_unexpanded(factors: Iterable[Expression]) -> Expression:
 
 def expand(value: Expression) -> Expression:
     """Expand all products of sums. Raises OverflowError if it has too many terms."""
-    return expression(_expanded(value.terms)) if isinstance(value, Polynomial) else value
+    return expression(_expand_terms(value.terms)) if isinstance(value, Polynomial) else value
 
 
-def _expanded(terms: Terms) -> Terms:
+def _expand_terms(terms: Terms) -> Terms:
     if all(atom.kind != "()" for atom in atoms_of(terms)):
         return terms
     result: Terms = ()
     for monomial, coefficient in terms:
         product = constant(coefficient)
         for atom, exponent in monomial:
-            factor = _expanded(atom.arguments[0]) if atom.kind == "()" else single(atom)
+            factor = _expand_terms(atom.arguments[0]) if atom.kind == "()" else single(atom)
             product = multiply(product, raise_to_power(factor, exponent))
         result = add(result, product)
     return result
 
 
-# Asking ---------------------------------------------------------------------------------------------------------------
+# Queries --------------------------------------------------------------------------------------------------------------
 
 
 def symbols(value: Expression) -> frozenset[str]:
-    """The names of the symbols and indices in a value."""
+    """Return the names of the symbols and indices in a value."""
     return names_of(value.terms) if isinstance(value, Polynomial) else frozenset()
 
 
 def atoms(value: Expression) -> list[Atom]:
-    """The atoms of all terms, not those in the arguments of others."""
+    """Return the atoms of all terms, without those in the arguments of atoms."""
     return list(atoms_of(terms_of(value)))
 
 
@@ -230,25 +230,23 @@ def bounds(value: Expression) -> Bounds:
     return value.bounds if isinstance(value, Polynomial) else (value, value)
 
 
-def has_lower_bound(value: Expression, least: int) -> bool:
-    """Whether `value >= least` is certain."""
+def has_lower_bound(value: Expression, minimum: int) -> bool:
+    """Whether the bounds of `value` imply `value >= minimum`."""
     low = bounds(value)[0]
-    return low is not None and low >= least
+    return low is not None and low >= minimum
 
 
-def is_at_least(value: Expression, least: int) -> bool:
-    """Whether `value >= least` is certain, also because a minimum is not above, or a maximum not below, its parts, and
-    a quotient by a number is less than 1 below the ratio.
-    """
-    if has_lower_bound(value, least):
+def is_at_least(value: Expression, minimum: int) -> bool:
+    """Whether `value >= minimum` is provable, also by replacing a minimum, maximum or quotient by one of its bounds."""
+    if has_lower_bound(value, minimum):
         return True
     for monomial, coefficient in terms_of(value):
         atom = monomial[0][0] if len(monomial) == 1 and monomial[0][1] == 1 else None
         bounds = _bounds_of_atom(atom, coefficient > 0) if atom is not None else ()
         if bounds:
             term = expression(((monomial, coefficient),))
-            others = [expression(multiply(constant(coefficient), bound)) for bound in bounds]
-            return any(is_at_least(value - term + other, least) for other in others)
+            replacements = [expression(multiply(constant(coefficient), bound)) for bound in bounds]
+            return any(is_at_least(value - term + replacement, minimum) for replacement in replacements)
     return False
 
 
@@ -256,22 +254,22 @@ def _bounds_of_atom(atom: Atom, below: bool) -> Sequence[Terms]:
     """Values that a minimum, maximum or quotient is never below, or never above."""
     if atom.kind == ("max" if below else "min"):
         return atom.arguments
-    by = constant_of(atom.arguments[1]) if atom.kind == "//" else None
-    if by is None or by < 1:
+    divisor = constant_of(atom.arguments[1]) if atom.kind == "//" else None
+    if divisor is None or divisor < 1:
         return []
-    whole = add(atom.arguments[0], constant(1 - by)) if below else atom.arguments[0]
-    return [scaled(whole, Fraction(1) / by)]
+    dividend = add(atom.arguments[0], constant(1 - divisor)) if below else atom.arguments[0]
+    return [scaled(dividend, Fraction(1) / divisor)]
 
 
 def number(value: Expression) -> Coefficient | None:
-    """The number that a value is; None if there are symbols in it."""
+    """Return the value of a constant; None if there are symbols in it."""
     return constant_of(terms_of(value))
 
 
 def coefficients_by_power(value: Expression, name: str) -> dict[int, Expression] | None:
-    """The coefficients of the powers of a name; None if it also appears inside other atoms."""
-    found = terms_by_power(terms_of(value), name)
-    return None if found is None else {power: expression(part) for power, part in found.items()}
+    """Return the coefficients of the powers of a name; None if it also appears inside other atoms."""
+    coefficients = terms_by_power(terms_of(value), name)
+    return None if coefficients is None else {power: expression(part) for power, part in coefficients.items()}
 
 
 def clear_fractions(a: Expression, b: Expression) -> tuple[Expression, Expression]:
@@ -296,7 +294,7 @@ def substitute(value: Expression, values: Mapping[str, Expression]) -> Expressio
     Raises ZeroDivisionError if a divisor becomes zero, OverflowError if the result is too large an expression, and
     ValueError for a negative power of what has no inverse.
     """
-    return expression(_substituted(value.terms, values)) if isinstance(value, Polynomial) else value
+    return expression(_substitute_terms(value.terms, values)) if isinstance(value, Polynomial) else value
 
 
 def evaluate(value: Expression, values: Mapping[str, int]) -> int:
@@ -307,60 +305,60 @@ def evaluate(value: Expression, values: Mapping[str, int]) -> int:
     return result
 
 
-def _substituted(terms: Terms, values: Mapping[str, Expression]) -> Terms:
-    found: dict[Monomial, Coefficient] = {}
+def _substitute_terms(terms: Terms, values: Mapping[str, Expression]) -> Terms:
+    coefficients: dict[Monomial, Coefficient] = {}
     for monomial, coefficient in terms:
-        kept: list[tuple[Atom, int]] = []
+        unchanged: list[tuple[Atom, int]] = []
         term = constant(coefficient)
         for atom, exponent in monomial:
-            replacement = _replacement(atom, values)
+            replacement = _replace_atom(atom, values)
             if replacement is None:
-                kept.append((atom, exponent))
+                unchanged.append((atom, exponent))
             else:
                 term = multiply(term, raise_to_power(replacement, exponent))
-        for product, scale in multiply(term, ((tuple(kept), 1),)) if kept else term:
-            found[product] = found.get(product, 0) + scale
-    return canonical(found)
+        for product, scale in multiply(term, ((tuple(unchanged), 1),)) if unchanged else term:
+            coefficients[product] = coefficients.get(product, 0) + scale
+    return canonical(coefficients)
 
 
-def _replacement(atom: Atom, values: Mapping[str, Expression]) -> Terms | None:
-    """What takes the place of an atom; None if it stays."""
+def _replace_atom(atom: Atom, values: Mapping[str, Expression]) -> Terms | None:
+    """Return the replacement of an atom; None if it does not change."""
     if atom.kind in NAMED:
         return terms_of(values[atom.text]) if atom.text in values else None
-    arguments = tuple([_substituted(argument, values) for argument in atom.arguments])
+    arguments = tuple([_substitute_terms(argument, values) for argument in atom.arguments])
     return operation_of_atom(atom.kind, arguments) if arguments != atom.arguments else None
 
 
-# Writing --------------------------------------------------------------------------------------------------------------
+# Text and sums --------------------------------------------------------------------------------------------------------
 
 
 def to_text(value: Expression, order: Sequence[str] = (), collect: Sequence[str] = ()) -> str:
-    """A value as text that Python also reads; see `notation.text`."""
+    """Format a value as text that Python also reads; see `notation.text`."""
     return text(terms_of(value), order, collect)
 
 
 def to_latex(value: Expression, order: Sequence[str] = (), collect: Sequence[str] = ()) -> str:
-    """A value as LaTeX, for math mode."""
+    """Format a value as LaTeX, for math mode."""
     return latex(terms_of(value), order, collect)
 
 
-def sum_over_index(each: Expression, index: str, count: Expression) -> Expression | None:
-    """The sum of `each` over `index` = 1, 2, ..., `count`; None if `index` appears inside other atoms, or divides."""
-    coefficients = coefficients_by_power(each, index)
+def sum_over_index(term: Expression, index: str, count: Expression) -> Expression | None:
+    """Return the sum of `term` over `index` = 1, 2, ..., `count`; None if atoms contain `index` or it divides."""
+    coefficients = coefficients_by_power(term, index)
     if coefficients is None or min(coefficients, default=0) < 0:
         return None
     sums = power_sums(max(coefficients, default=0), count)
     return sum([coefficient * sums[power] for power, coefficient in coefficients.items()])
 
 
-def power_sums(most: int, count: Expression) -> list[Expression]:
-    """The sums of k ** p over k = 1 ... count, for each power p up to `most` (Faulhaber).
+def power_sums(max_power: int, count: Expression) -> list[Expression]:
+    """Return the sums of k ** p over k = 1 ... count, for each power p up to `max_power` (Faulhaber).
 
     (n + 1) ** (p + 1) - 1 is the sum over k of (k + 1) ** (p + 1) - k ** (p + 1), which the binomial theorem turns into
     the sums of lower powers.
     """
     sums: list[Expression] = []
-    for power in range(most + 1):
+    for power in range(max_power + 1):
         lower = sum([sums[p] * comb(power + 1, p) for p in range(power)])
         sums.append(ratio((count + 1) ** (power + 1) - 1 - lower, power + 1))
     return sums

@@ -1,7 +1,6 @@
 """Sizes of tensors: integers and polynomials with integer coefficients, within limits.
 
-Arithmetic itself goes beyond these limits. What operations and static values come to is checked against them, so that
-sizes stay small enough to be compared all the time.
+The results of operations and static values are checked, because sizes are compared often; arithmetic has no limits.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ Dim: TypeAlias = Expression
 
 
 def check_size_limits(dim: Dim) -> Dim:
-    """`dim` itself. Raises OverflowError if it is no 64-bit integer, or too large an expression for a size."""
+    """Return `dim`. Raises OverflowError if it exceeds 64 bits or is too large an expression for a size."""
     if isinstance(dim, Polynomial):
         terms = dim.terms
         if degree(terms[0][0]) > MAX_DEGREE or size_of(terms) > MAX_EXPRESSION_NODES:
@@ -35,7 +34,7 @@ def check_size_limits(dim: Dim) -> Dim:
 
 
 def product(dims: Iterable[Dim]) -> Dim:
-    """The product of sizes, 1 if there are none. Raises OverflowError as `checked`."""
+    """Return the product of sizes (1 without any). Raises OverflowError as `check_size_limits` does."""
     number, result = 1, None
     for dim in dims:
         if isinstance(dim, Polynomial):
@@ -46,7 +45,7 @@ def product(dims: Iterable[Dim]) -> Dim:
 
 
 def split_multiple(size: Dim) -> tuple[int, str] | None:
-    """The factor and the symbol of a size such as `80*seq`, or of one that is a symbol; None for any other size."""
+    """Return the factor and the symbol of a size such as `80*seq` or `seq`; None for all other sizes."""
     if not isinstance(size, Polynomial) or len(size.terms) != 1:
         return None
     monomial, factor = size.terms[0]

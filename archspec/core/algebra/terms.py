@@ -40,26 +40,26 @@ class Atom(Record):
 
 
 Bounds: TypeAlias = tuple[int | None, int | None]
-"""The least and the greatest value, None where there is none or it is not known."""
+"""The minimum and maximum value; None if it does not exist or is unknown."""
 
 Coefficient: TypeAlias = "int | Fraction"
 Monomial: TypeAlias = tuple[tuple[Atom, int], ...]
 Terms: TypeAlias = tuple[tuple[Monomial, Coefficient], ...]
 
 NAMED = ("symbol", "index")
-"""The kinds of atoms that have a value of their own."""
+"""The kinds of atoms to which a value can be assigned."""
 
 
-def canonical(found: Mapping[Monomial, Coefficient]) -> Terms:
-    """The terms with these coefficients."""
-    kept = [(monomial, normalize_number(coefficient)) for monomial, coefficient in found.items() if coefficient]
-    if len(kept) > 1:
-        kept.sort(key=lambda term: (-degree(term[0]), term[0]))
-    return tuple(kept)
+def canonical(coefficients: Mapping[Monomial, Coefficient]) -> Terms:
+    """Return the canonical terms with these coefficients."""
+    terms = [(monomial, normalize_number(coefficient)) for monomial, coefficient in coefficients.items() if coefficient]
+    if len(terms) > 1:
+        terms.sort(key=lambda term: (-degree(term[0]), term[0]))
+    return tuple(terms)
 
 
 def normalize_number(value: Coefficient) -> Coefficient:
-    """The same number, an `int` if it is an integer."""
+    """Convert a number to `int` if it is an integer."""
     return value.numerator if value.denominator == 1 else value
 
 
@@ -68,7 +68,7 @@ def constant(value: Coefficient) -> Terms:
 
 
 def constant_of(terms: Terms) -> Coefficient | None:
-    """The number that a polynomial is; None if there are atoms in it."""
+    """Return the value of a constant polynomial; None if it contains atoms."""
     if not terms:
         return 0
     return terms[0][1] if len(terms) == 1 and not terms[0][0] else None
@@ -79,7 +79,7 @@ def single(atom: Atom) -> Terms:
 
 
 def only_atom(terms: Terms) -> Atom | None:
-    """The atom, if a polynomial is one and nothing else."""
+    """Return the atom of a polynomial that is a single atom; None for all others."""
     if len(terms) != 1 or terms[0][1] != 1 or len(terms[0][0]) != 1:
         return None
     atom, exponent = terms[0][0][0]
@@ -94,55 +94,55 @@ def degree(monomial: Monomial) -> int:
 
 
 def atoms_of(terms: Terms) -> Iterator[Atom]:
-    """The atoms of all terms, not those in the arguments of others."""
+    """Return the atoms of all terms, without those in the arguments of atoms."""
     return (atom for monomial, _ in terms for atom, _ in monomial)
 
 
 def names_of(terms: Terms) -> frozenset[str]:
-    """The names of all symbols and indices."""
-    found: set[str] = set()
+    """Return the names of all symbols and indices."""
+    names: set[str] = set()
     for atom in atoms_of(terms):
-        found.update([atom.text] if atom.kind in NAMED else (name for a in atom.arguments for name in names_of(a)))
-    return frozenset(found)
+        names.update([atom.text] if atom.kind in NAMED else (name for a in atom.arguments for name in names_of(a)))
+    return frozenset(names)
 
 
 def size_of(terms: Terms) -> int:
-    """The nodes of the expression."""
+    """Return the number of nodes of the expression."""
     return sum(1 + sum(atom.size for atom, _ in monomial) for monomial, _ in terms)
 
 
 def denominator(terms: Terms) -> int:
-    """The least integer that makes every coefficient whole."""
+    """Return the least common denominator of the coefficients."""
     return lcm(*[coefficient.denominator for _, coefficient in terms])
 
 
 def coefficients_of_name(terms: Terms, name: str) -> dict[int, Terms] | None:
-    """The coefficients of the powers of a name; None if other atoms depend on it."""
-    found: dict[int, dict[Monomial, Coefficient]] = {}
+    """Return the coefficients of the powers of a name; None if other atoms depend on it."""
+    by_power: dict[int, dict[Monomial, Coefficient]] = {}
     for monomial, coefficient in terms:
         power = 0
-        rest: list[tuple[Atom, int]] = []
+        other_atoms: list[tuple[Atom, int]] = []
         for atom, exponent in monomial:
             if atom.kind in NAMED and atom.text == name:
                 power = exponent
             elif any(name in names_of(a) for a in atom.arguments):
                 return None
             else:
-                rest.append((atom, exponent))
-        found.setdefault(power, {})[tuple(rest)] = coefficient
-    return {power: canonical(part) for power, part in found.items()}
+                other_atoms.append((atom, exponent))
+        by_power.setdefault(power, {})[tuple(other_atoms)] = coefficient
+    return {power: canonical(part) for power, part in by_power.items()}
 
 
 # Arithmetic -----------------------------------------------------------------------------------------------------------
 
 
 def add(a: Terms, b: Terms, times: Coefficient = 1) -> Terms:
-    """`a + b * times`."""
-    found = dict(a)
+    """Return `a + b * times`."""
+    coefficients = dict(a)
     for monomial, coefficient in b:
-        found[monomial] = found.get(monomial, 0) + coefficient * times
-    _check_length(found)
-    return canonical(found)
+        coefficients[monomial] = coefficients.get(monomial, 0) + coefficient * times
+    _check_length(coefficients)
+    return canonical(coefficients)
 
 
 def subtract(a: Terms, b: Terms) -> Terms:
@@ -154,19 +154,19 @@ def scaled(a: Terms, factor: Coefficient) -> Terms:
 
 
 def multiply(a: Terms, b: Terms) -> Terms:
-    """`a * b`. With a single term it has no more terms than the other, and may have any number."""
-    found: dict[Monomial, Coefficient] = {}
+    """Return `a * b`. The number of terms is not limited if an operand has a single term."""
+    coefficients: dict[Monomial, Coefficient] = {}
     for left, m in a:
         for right, n in b:
             monomial = multiply_monomials(left, right)
-            found[monomial] = found.get(monomial, 0) + m * n
+            coefficients[monomial] = coefficients.get(monomial, 0) + m * n
         if len(a) > 1 and len(b) > 1:
-            _check_length(found)
-    return canonical(found)
+            _check_length(coefficients)
+    return canonical(coefficients)
 
 
 def raise_to_power(a: Terms, exponent: int) -> Terms:
-    """Raises ValueError for a negative power of what has no `inverse`."""
+    """Return `a ** exponent`. Raises ValueError for a negative exponent if `a` has no `inverse`."""
     base, result = (a, constant(1)) if exponent >= 0 else (inverse(a), constant(1))
     for _ in range(abs(exponent)):
         result = multiply(result, base)
@@ -174,7 +174,7 @@ def raise_to_power(a: Terms, exponent: int) -> Terms:
 
 
 def inverse(a: Terms) -> Terms:
-    """1 / a. Raises ValueError unless `a` is a number or a single term of names, ZeroDivisionError if it is 0."""
+    """Return 1 / a. Raises ValueError unless `a` is a number or a term of names, ZeroDivisionError if it is 0."""
     from fractions import Fraction  # takes long to import, and sizes have none
 
     if not a:
@@ -195,7 +195,7 @@ def multiply_monomials(left: Monomial, right: Monomial) -> Monomial:
 
 
 def divide_monomials(left: Monomial, right: Monomial) -> Monomial | None:
-    """`left / right`, None if that has negative exponents."""
+    """Return `left / right`; None if the quotient has negative exponents."""
     exponents = dict(left)
     for atom, exponent in right:
         exponents[atom] = exponents.get(atom, 0) - exponent
@@ -204,8 +204,8 @@ def divide_monomials(left: Monomial, right: Monomial) -> Monomial | None:
     return tuple(sorted(item for item in exponents.items() if item[1]))
 
 
-def _check_length(found: Mapping[Monomial, Coefficient]) -> None:
-    if len(found) > MAX_TERMS:
+def _check_length(coefficients: Mapping[Monomial, Coefficient]) -> None:
+    if len(coefficients) > MAX_TERMS:
         raise OverflowError(f"this expression has more than {MAX_TERMS:,} terms")
 
 
@@ -213,32 +213,32 @@ MAX_DEGREE = 8
 
 
 def bounds_of(terms: Terms) -> Bounds:
-    """Values that a polynomial never goes below and above."""
-    high = _lowest(scaled(terms, -1))
-    return _lowest(terms), None if high is None else -high
+    """Return a lower and an upper bound of the values of a polynomial."""
+    high = _lower_bound(scaled(terms, -1))
+    return _lower_bound(terms), None if high is None else -high
 
 
-def is_at_least(terms: Terms, least: int) -> bool:
-    """Whether a polynomial is certain not to go below `least`."""
-    low = _lowest(terms)
-    return low is not None and low >= least
+def is_at_least(terms: Terms, minimum: int) -> bool:
+    """Whether `minimum` is a provable lower bound of a polynomial."""
+    low = _lower_bound(terms)
+    return low is not None and low >= minimum
 
 
 def quotient_bounds(a: Bounds, b: Bounds) -> Bounds:
-    """Bounds of `a // b`; unknown unless b is positive."""
-    least, most = b
-    if least is None or least < 1:
+    """Return bounds of `a // b`, which are unknown unless b is positive."""
+    divisor_low, divisor_high = b
+    if divisor_low is None or divisor_low < 1:
         return None, None
     low, high = a
     if low is not None:
-        low = low // least if low < 0 else 0 if most is None else low // most
+        low = low // divisor_low if low < 0 else 0 if divisor_high is None else low // divisor_high
     if high is not None:
-        high = high // least if high >= 0 else -1 if most is None else high // most
+        high = high // divisor_low if high >= 0 else -1 if divisor_high is None else high // divisor_high
     return low, high
 
 
 def atom_bounds(kind: str, arguments: Sequence[Terms]) -> Bounds:
-    """The bounds of an operation on polynomials, by its kind of atom."""
+    """Return the bounds of the values of an atom."""
     limits = [bounds_of(argument) for argument in arguments]
     match kind:
         case "//":
@@ -247,15 +247,15 @@ def atom_bounds(kind: str, arguments: Sequence[Terms]) -> Bounds:
             low, high = limits[1]
             return (0, None if high is None else high - 1) if low is not None and low >= 1 else (None, None)
         case _:
-            least = [low for low, _ in limits if low is not None]
-            most = [high for _, high in limits if high is not None]
+            lows = [low for low, _ in limits if low is not None]
+            highs = [high for _, high in limits if high is not None]
             if kind == "min":
-                return min(least) if len(least) == len(limits) else None, min(most, default=None)
-            return max(least, default=None), max(most) if len(most) == len(limits) else None
+                return min(lows) if len(lows) == len(limits) else None, min(highs, default=None)
+            return max(lows, default=None), max(highs) if len(highs) == len(limits) else None
 
 
-def _lowest(terms: Terms) -> int | None:
-    """The least value, if it can be seen by counting every atom from its own least value."""
+def _lower_bound(terms: Terms) -> int | None:
+    """Return a lower bound, found by substituting `low + x` with x >= 0 for each atom; None if there is none."""
     if not terms:
         return 0
     if degree(terms[0][0]) > MAX_DEGREE:
@@ -269,13 +269,13 @@ def _lowest(terms: Terms) -> int | None:
                 return None
             for _ in range(exponent):
                 raised: dict[Monomial, Coefficient] = {}
-                for part, scale in parts.items():
-                    raised[part] = raised.get(part, 0) + scale * low
-                    longer = multiply_monomials(part, ((atom, 1),))
-                    raised[longer] = raised.get(longer, 0) + scale
+                for monomial_part, scale in parts.items():
+                    raised[monomial_part] = raised.get(monomial_part, 0) + scale * low
+                    product = multiply_monomials(monomial_part, ((atom, 1),))
+                    raised[product] = raised.get(product, 0) + scale
                 parts = raised
-        for part, scale in parts.items():
-            shifted[part] = shifted.get(part, 0) + scale
+        for monomial_part, scale in parts.items():
+            shifted[monomial_part] = shifted.get(monomial_part, 0) + scale
     total = shifted.pop((), 0)
     for monomial, coefficient in shifted.items():
         if coefficient < 0:

@@ -1,4 +1,4 @@
-"""Machine-readable documents: JSON and YAML."""
+"""Machine-readable documents, in JSON and YAML; exported graphs use them without results."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def finite_value(value: object) -> object:
 
 
 def plain(contents: Document) -> Document:
-    """Return a document as reading its JSON would: with lists for tuples."""
+    """Convert a document to the types that reading its JSON returns: lists instead of tuples."""
     return {key: _plain(value) for key, value in contents.items()}
 
 

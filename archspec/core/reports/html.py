@@ -51,7 +51,7 @@ def _cell(row: Mapping[str, Cell], column: Column, is_number: bool) -> str:
     space = "pre-wrap" if column.fit == "wrap" else "pre"
     value, style = row[column.key], f"{_CELL}; text-align: {_side(is_number)}; white-space: {space}"
     if isinstance(value, Bar):
-        width = 20 * value.value / value.most if value.most else 0
+        width = 20 * value.value / value.maximum if value.maximum else 0
         return f'<td style="{style}"><span style="{_BAR}; width: {width:.2f}em"></span></td>'
     if is_number:
         style += "; font-variant-numeric: tabular-nums"

@@ -15,7 +15,7 @@ Block: TypeAlias = View | str | list[str]
 
 
 class Page(Record):
-    """A heading ("" for none), and what is below it."""
+    """A heading ("" for none), and the blocks below it."""
 
     heading: str
     blocks: Sequence[Block]
@@ -23,26 +23,26 @@ class Page(Record):
 
 def render(page: Page, layout: Layout) -> str:
     """Render a page for a terminal, with blank lines between its blocks."""
-    return _joined(page, lambda view: table(view, layout), escape_for_terminal, "", "")
+    return _join_blocks(page, lambda view: table(view, layout), escape_for_terminal, "", "")
 
 
 def render_plain(page: Page) -> str:
-    """Return a page as text of the terminal's width, without colours."""
+    """Return a page as text of the terminal's width, without colors."""
     return render(page, Layout(output_width())).rstrip("\n")
 
 
 def render_markdown(page: Page) -> str:
     """Render a page as markdown."""
-    return _joined(page, markdown, lambda text: escape_markdown(escape_for_terminal(text)), "## ", "- ")
+    return _join_blocks(page, markdown, lambda text: escape_markdown(escape_for_terminal(text)), "## ", "- ")
 
 
-def _joined(page: Page, table: Callable[[View], str], line: Callable[[str], str], heading: str, item: str) -> str:
-    def written(block: Block) -> str:
+def _join_blocks(page: Page, table: Callable[[View], str], line: Callable[[str], str], heading: str, item: str) -> str:
+    def format_block(block: Block) -> str:
         if isinstance(block, View):
             return table(block)
         if isinstance(block, str):
             return f"{line(block)}\n"
         return "".join(f"{item}{line(text)}\n" for text in block)
 
-    above = [f"{heading}{line(page.heading)}\n"] if page.heading else []
-    return "\n".join([*above, *(written(block) for block in page.blocks if block)])
+    heading_lines = [f"{heading}{line(page.heading)}\n"] if page.heading else []
+    return "\n".join([*heading_lines, *(format_block(block) for block in page.blocks if block)])

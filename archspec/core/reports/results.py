@@ -1,4 +1,4 @@
-"""The base of all results: their data, and how they are shown."""
+"""Base classes of all results. The modules that display results are imported only when they are needed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Displayable:
     """An object that is shown as a report: the module `report` of its package has `page`, `rows` and `contents` for it.
 
-    The module is imported when it is first needed, because few programs show what they compute.
+    Many programs compute results without displaying them, so the module is imported on first use.
     """
 
     __slots__ = ()
@@ -57,19 +57,19 @@ class Displayable:
 
 
 class Result(Node, Displayable):
-    """What an analysis returns. Subclasses add fields, and a `__repr__` of one line."""
+    """The result of an analysis. Subclasses add fields, and a `__repr__` of one line."""
 
 
-def page_of(shown: Displayable, format: str = "table") -> Page:
+def page_of(result: Displayable, format: str = "table") -> Page:
     """Return the report; `format` is "table", "markdown" or "html"."""
-    return shown._module("report").page(shown, format)  # pyright: ignore[reportPrivateUsage]
+    return result._module("report").page(result, format)  # pyright: ignore[reportPrivateUsage]
 
 
-def rows_of(shown: Displayable) -> View:
+def rows_of(result: Displayable) -> View:
     """Return the rows of the csv output."""
-    return shown._module("report").rows(shown)  # pyright: ignore[reportPrivateUsage]
+    return result._module("report").rows(result)  # pyright: ignore[reportPrivateUsage]
 
 
-def contents_of(shown: Displayable) -> Document:
+def contents_of(result: Displayable) -> Document:
     """Return the document of the JSON and YAML output."""
-    return shown._module(shown._contents_in).contents(shown)  # pyright: ignore[reportPrivateUsage]
+    return result._module(result._contents_in).contents(result)  # pyright: ignore[reportPrivateUsage]

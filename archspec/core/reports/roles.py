@@ -1,4 +1,4 @@
-"""The colors and letters of roles, the same in pictures, tables and exported graphs."""
+"""Colors and letters of roles in pictures, tables and exported graphs; pictures import no tables."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Shade(Record):
 
 
 class RoleStyle(Record):
-    """How a role looks: a letter, which tells roles apart without color, its shades in a light and a dark theme, and
-    its number in the palette of terminals with 256 colors.
+    """The style of a role: a letter that identifies it without color, its shades in a light and a dark theme, and its
+    number in the palette of terminals with 256 colors.
     """
 
     letter: str
@@ -34,7 +34,7 @@ ROLES = {
     "head": RoleStyle("H", Shade("#f8ccd3", "#b82f49"), Shade("#6b2232", "#f08196"), 167),
     "pooler": RoleStyle("P", Shade("#e3d3f5", "#7440b0"), Shade("#472b6b", "#b68aec"), 134),
 }
-"""The roles of bundled specs. Their lightness varies, because hue alone is not seen by everybody."""
+"""The roles of bundled specs. Their lightness varies, because not every reader can distinguish hues."""
 
 
 def style_of(role: str | None) -> RoleStyle:

@@ -13,9 +13,9 @@ from archspec.core.record import Record
 class Column(Record):
     """A column: the key of its values in a row, its title, and the text for an empty value.
 
-    The rest matters where a table must fit a width. `fit` is what may become of long text: "shorten" (in the middle)
-    or "wrap"; other text and numbers are never cut. Columns with a `drop` are left out if that is not enough, the
-    lowest first. `style` is "role" (in the color of the row's `role`), "dim", "note", "unit" (right-aligned) or "".
+    The other fields adapt a table to a width. `fit` is how to treat long text: "shorten" (in the middle) or "wrap";
+    other text and numbers are never cut. If that is not enough, columns with a `drop` are omitted, the lowest first.
+    `style` is "role" (in the color of the row's `role`), "dim", "note", "unit" (right-aligned) or "".
     """
 
     key: str
@@ -32,17 +32,17 @@ def columns(*keys: str) -> list[Column]:
 
 
 class Bar(Record):
-    """A bar of a length proportional to `value`; that of `most` fills the column."""
+    """A bar of a length proportional to `value`; a value of `maximum` fills the column."""
 
     value: int
-    most: int
+    maximum: int
 
 
 Cell: TypeAlias = str | int | float | Sequence[int] | Bar | None
 """A value: text, an integer, a share from 0 to 1, a boolean, a shape, a bar, or nothing."""
 
 Row: TypeAlias = dict[str, Cell]
-"""Values by the keys of their columns. A row may have others, such as `role`."""
+"""Values by the keys of their columns, and further values such as `role`."""
 
 
 class View(Record):
@@ -55,8 +55,8 @@ class View(Record):
 def used(view: View) -> View:
     """Remove empty columns from a view."""
     empty = ("", None)
-    kept = [c for c in view.columns if c.blank or any(row[c.key] not in empty for row in view.rows)]
-    return View(kept, view.rows)
+    columns = [c for c in view.columns if c.blank or any(row[c.key] not in empty for row in view.rows)]
+    return View(columns, view.rows)
 
 
 def is_right(view: View, column: Column) -> bool:
@@ -76,9 +76,9 @@ def csv(view: View) -> str:
 
     out = StringIO()
     writer = library.writer(out, lineterminator="\n")
-    writer.writerow([_plain(column.key) for column in view.columns])
+    writer.writerow([_csv_value(column.key) for column in view.columns])
     for row in view.rows:
-        writer.writerow([_plain(row[column.key]) for column in view.columns])
+        writer.writerow([_csv_value(row[column.key]) for column in view.columns])
     return out.getvalue()
 
 
@@ -128,39 +128,39 @@ def shape(sizes: Iterable[int]) -> str:
     return " x ".join(map(str, sizes)) or "1"
 
 
-def _plain(value: Cell) -> str | int | float | None:
+def _csv_value(value: Cell) -> str | int | float | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return f"'{escape_controls(value)}" if value.startswith(_FORMULAS) else escape_controls(value)
+        return f"'{escape_controls(value)}" if value.startswith(_FORMULA_PREFIXES) else escape_controls(value)
     if isinstance(value, Bar):
         return value.value
     return value if value is None or isinstance(value, int | float) else "x".join(map(str, value))
 
 
-_FORMULAS = ("=", "+", "-", "@")
-"""The first characters of what spreadsheets evaluate."""
+_FORMULA_PREFIXES = ("=", "+", "-", "@")
+"""First characters of text that spreadsheets evaluate as a formula."""
 
 
 def _markdown_cell(row: Mapping[str, Cell], column: Column) -> str:
     value = row[column.key]
-    shown = text(value)
-    if not shown or not isinstance(value, str) or column.style == "unit":
-        return shown or column.blank
+    content = text(value)
+    if not content or not isinstance(value, str) or column.style == "unit":
+        return content or column.blank
     fence = "`"
-    while fence in shown:
+    while fence in content:
         fence += "`"
-    space = " " if "`" in shown else ""
-    return (fence + space + shown + space + fence).replace("|", "\\|")
+    space = " " if "`" in content else ""
+    return (fence + space + content + space + fence).replace("|", "\\|")
 
 
-# Rows as pandas data frames, if pandas is installed.
+# Data frames, if pandas is installed ----------------------------------------------------------------------------------
 
 _MAX_INT64 = 2**63 - 1
 
 
 def frame(view: View) -> Any:
-    """Return the rows of a view as a data frame. Integers stay integers where others are missing.
+    """Return the rows of a view as a data frame. Integers remain integers in columns with missing values.
 
     Raises ArchError if pandas is not installed.
     """
@@ -174,7 +174,7 @@ def frame(view: View) -> Any:
 
 
 def _type(cells: list[Cell]) -> str | type[object]:
-    """Return the type of a column: that of its values, that supports missing values."""
+    """Return the type of a column: the type of its values, nullable if values are missing."""
     present = [cell for cell in cells if cell is not None]
     if present and all(isinstance(cell, bool) for cell in present):
         return "boolean" if len(present) < len(cells) else "bool"

@@ -1,4 +1,4 @@
-"""Tables for a terminal, which fit its width: names shortened in the middle, columns left out, long cells wrapped."""
+"""Tables that fit the width of a terminal: names are shortened, columns omitted, long cells wrapped."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from collections.abc import Mapping, Sequence
 
 from archspec.core.diagnostics import escape_for_terminal
 from archspec.core.record import Record
-from archspec.core.reports.cells import bar, padded, shortened, width_of, wrapped
-from archspec.core.reports.colour import coloured
+from archspec.core.reports.colour import supports_color
 from archspec.core.reports.roles import style_of
 from archspec.core.reports.tables import Bar, Cell, Column, View, is_right, text, used
 
-NO_TERMINAL = 100
-"""The width of tables if neither `COLUMNS` nor a terminal gives one."""
+DEFAULT_WIDTH = 100
+"""Width of tables if neither `COLUMNS` nor a terminal sets one."""
 
 COLUMN_GAP = 2
 MAX_BAR_WIDTH = 40
 
 
 class MinWidths(Record):
-    """How narrow columns may become: of names, of text, of bars, and for their titles.
+    """Minimum widths of columns of names, text and bars, and of titles.
 
-    With `different`, names are shortened only as far as they stay different.
+    With `different`, names are shortened only while they remain distinct.
     """
 
     name: int
@@ -34,61 +33,63 @@ class MinWidths(Record):
 
 
 DEFAULT_MIN_WIDTHS = MinWidths(name=24, text=24, bar=10, title=14, different=True)
-"""As narrow as columns become before one is left out."""
+"""Minimum widths while columns can still be omitted."""
 
 FALLBACK_MIN_WIDTHS = (
     DEFAULT_MIN_WIDTHS._replace(text=12),
     DEFAULT_MIN_WIDTHS._replace(text=12, name=12, different=False),
     MinWidths(6, 6, 6, 6, False),
 )
-"""What is tried, in this order, when no more columns can be left out."""
+"""Minimum widths to try, in this order, when no more columns can be omitted."""
 
 
 class Layout(Record):
-    """What the reader of a table can see: its width (None for any), colors, and the characters of an encoding."""
+    """The output device: its width (None for unlimited), whether it supports colors, and its encoding."""
 
-    width: int | None = NO_TERMINAL
+    width: int | None = DEFAULT_WIDTH
     color: bool = False
     encoding: str = "utf-8"
 
 
 def output_layout(wide: bool = False) -> Layout:
-    """Return the layout for standard output; `wide` is for any width."""
+    """Return the layout for standard output; `wide` removes the limit on the width."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"  # a stream without an encoding accepts any text
-    return Layout(None if wide else output_width(), coloured(sys.stdout), encoding)
+    return Layout(None if wide else output_width(), supports_color(sys.stdout), encoding)
 
 
 def output_width() -> int:
-    """Return the width given by `COLUMNS`, else that of the terminal, else NO_TERMINAL."""
-    given = os.environ.get("COLUMNS", "")
-    if given.isdecimal() and int(given) > 0:
-        return int(given)
-    for descriptor in (1, 2):  # where output is piped, the diagnostics usually reach the terminal
+    """Return the width from `COLUMNS`, else the width of the terminal, else DEFAULT_WIDTH."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return int(columns)
+    for descriptor in (1, 2):  # if output is piped, standard error is usually a terminal
         try:
-            return os.get_terminal_size(descriptor).columns or NO_TERMINAL
+            return os.get_terminal_size(descriptor).columns or DEFAULT_WIDTH
         except OSError:
             continue
-    return NO_TERMINAL
+    return DEFAULT_WIDTH
 
 
 def table(view: View, layout: Layout) -> str:
-    """Format a view as lines of text; the last one names the columns that were left out, if any."""
+    """Format a view as lines of text; the last line names the omitted columns, if any."""
     view = used(view)
-    mark = "…" if _has(layout.encoding, "…") else "..."
-    every = [_Field(view, column, mark) for column in view.columns]
-    fields = _fitting(every, layout.width)
-    lines = _lines([field.heading() for field in fields], fields, ["1" * layout.color] * len(fields), at_end=True)
+    mark = "…" if _can_encode(layout.encoding, "…") else "..."
+    all_fields = [_Field(view, column, mark) for column in view.columns]
+    fields = _fit_fields(all_fields, layout.width)
+    lines = _join_cells(
+        [field.heading() for field in fields], fields, ["1" * layout.color] * len(fields), align_bottom=True
+    )
     for number, row in enumerate(view.rows):
-        styles = [_style(field.column, row) if layout.color else "" for field in fields]
-        lines += _lines([field.cell(number, layout.encoding) for field in fields], fields, styles)
-    titles = [field.title or field.column.key for field in every if field not in fields]
+        styles = [_style_codes(field.column, row) if layout.color else "" for field in fields]
+        lines += _join_cells([field.cell(number, layout.encoding) for field in fields], fields, styles)
+    titles = [field.title or field.column.key for field in all_fields if field not in fields]
     if titles:
         lines.append(f"(not shown at this width: {', '.join(titles)}; use --wide)")
     return "".join(f"{line}\n" for line in lines)
 
 
 class _Field:
-    """A column with its texts, its width now, and how narrow it may become."""
+    """A column with its texts, its current width, and its minimum width."""
 
     def __init__(self, view: View, column: Column, mark: str) -> None:
         self.column = column
@@ -97,27 +98,27 @@ class _Field:
         self.values = [row[column.key] for row in view.rows]
         self.texts = [text(value) or column.blank for value in self.values]
         self.right = is_right(view, column)
-        self.sizes = [MAX_BAR_WIDTH] if column.fit == "bar" else [*map(width_of, self.texts)]
-        self.width = self.least = max([width_of(self.title), *self.sizes])
+        self.sizes = [MAX_BAR_WIDTH] if column.fit == "bar" else [*map(text_width, self.texts)]
+        self.width = self.min_width = max([text_width(self.title), *self.sizes])
 
-    def find_least(self, narrowest: MinWidths) -> None:
-        """Compute how narrow the column may become."""
-        least = widest = max(self.sizes, default=0)
+    def update_min_width(self, limits: MinWidths) -> None:
+        """Compute the minimum width of the column."""
+        min_width = max_width = max(self.sizes, default=0)
         if self.column.fit == "bar":
-            least = min(widest, narrowest.bar)
+            min_width = min(max_width, limits.bar)
         elif self.column.fit == "wrap":  # lines are not shorter than a word
-            words = max((width_of(word) for text in self.texts for word in text.split(" ")), default=0)
-            least = min(words, narrowest.text)
+            words = max((text_width(word) for text in self.texts for word in text.split(" ")), default=0)
+            min_width = min(words, limits.text)
         elif self.column.fit == "shorten":
-            least = min(widest, narrowest.name)
-            different = len({*self.texts})
-            while narrowest.different and len({shortened(t, least, self.mark) for t in self.texts}) < different:
-                least += 1
-        self.least = max(least, min(width_of(self.title), narrowest.title))
+            min_width = min(max_width, limits.name)
+            distinct = len({*self.texts})
+            while limits.different and len({shorten(t, min_width, self.mark) for t in self.texts}) < distinct:
+                min_width += 1
+        self.min_width = max(min_width, min(text_width(self.title), limits.title))
 
     def loss(self, width: int) -> int:
-        """Return what a width costs: the lines of wrapped cells, squared because long cells make long rows,
-        or the number of shortened ones; half of the length of bars costs nothing.
+        """Return the cost of a width: the squared line counts of wrapped cells, which favor short rows, or the number
+        of shortened cells. Bars may lose half of their length at no cost.
         """
         if self.column.fit == "wrap":
             return sum((-(-size // width)) ** 2 for size in self.sizes)
@@ -126,67 +127,71 @@ class _Field:
         return sum(size > width for size in self.sizes)
 
     def heading(self) -> list[str]:
-        return wrapped(self.title, self.width)
+        return wrap(self.title, self.width)
 
     def cell(self, number: int, encoding: str) -> list[str]:
         """Return the lines of a cell."""
         value, shown = self.values[number], self.texts[number]
         if isinstance(value, Bar):
-            return [bar(value.value, value.most, self.width, encoding)]
+            return [format_bar(value.value, value.maximum, self.width, encoding)]
         if self.column.fit == "wrap":
-            return wrapped(shown, self.width)
-        return [shortened(shown, self.width, self.mark) if self.column.fit == "shorten" else shown]
+            return wrap(shown, self.width)
+        return [shorten(shown, self.width, self.mark) if self.column.fit == "shorten" else shown]
 
 
-def _fitting(fields: Sequence[_Field], limit: int | None) -> list[_Field]:
+def _fit_fields(fields: Sequence[_Field], limit: int | None) -> list[_Field]:
     """Return the fields that fit the limit, narrowed if necessary."""
-    kept = list(fields)
-    if limit is None or _over([field.width for field in kept], limit) <= 0:
-        return kept
-    for field in kept:
-        field.find_least(DEFAULT_MIN_WIDTHS)
-    while _over([field.least for field in kept], limit) > 0 and any(field.column.drop for field in kept):
-        kept.remove(min((field for field in kept if field.column.drop), key=lambda field: field.column.drop))
-    for narrowest in FALLBACK_MIN_WIDTHS:
-        if _over([field.least for field in kept], limit) <= 0:
+    fitted = list(fields)
+    if limit is None or _excess_width([field.width for field in fitted], limit) <= 0:
+        return fitted
+    for field in fitted:
+        field.update_min_width(DEFAULT_MIN_WIDTHS)
+    while _excess_width([field.min_width for field in fitted], limit) > 0 and any(
+        field.column.drop for field in fitted
+    ):
+        fitted.remove(min((field for field in fitted if field.column.drop), key=lambda field: field.column.drop))
+    for limits in FALLBACK_MIN_WIDTHS:
+        if _excess_width([field.min_width for field in fitted], limit) <= 0:
             break
-        for field in kept:
-            field.find_least(narrowest)
-    over = _over([field.width for field in kept], limit)
-    while over > 0 and (wider := [field for field in kept if field.width > field.least]):
-        best = min(wider, key=lambda field: (field.loss(field.width - 1) - field.loss(field.width), -field.width))
-        best.width -= 1
-        over -= 1
-    return kept
+        for field in fitted:
+            field.update_min_width(limits)
+    excess = _excess_width([field.width for field in fitted], limit)
+    while excess > 0 and (shrinkable := [field for field in fitted if field.width > field.min_width]):
+        cheapest = min(
+            shrinkable, key=lambda field: (field.loss(field.width - 1) - field.loss(field.width), -field.width)
+        )
+        cheapest.width -= 1
+        excess -= 1
+    return fitted
 
 
-def _over(widths: Sequence[int], limit: int) -> int:
-    """Return by how much columns of these widths exceed the limit."""
+def _excess_width(widths: Sequence[int], limit: int) -> int:
+    """Return the number of characters by which columns of these widths exceed the limit."""
     return sum(widths) + COLUMN_GAP * (len(widths) - 1) - limit
 
 
-def _lines(
-    cells: Sequence[Sequence[str]], fields: Sequence[_Field], styles: Sequence[str], at_end: bool = False
+def _join_cells(
+    cells: Sequence[Sequence[str]], fields: Sequence[_Field], styles: Sequence[str], align_bottom: bool = False
 ) -> list[str]:
-    """Join cells of several lines side by side; `at_end` is where the shorter ones are aligned."""
+    """Join cells of several lines side by side; `align_bottom` moves short cells down."""
     height = max(map(len, cells), default=0)
-    found: list[str] = []
+    lines: list[str] = []
     for line in range(height):
-        parts: list[str] = []
+        texts: list[str] = []
         for cell, field, style in zip(cells, fields, styles, strict=True):
-            position = line - (height - len(cell) if at_end else 0)
-            part = cell[position] if 0 <= position < len(cell) else ""
-            filled = padded(part, field.width, field.right)
-            parts.append(filled.replace(part, f"\x1b[{style}m{part}\x1b[0m") if style and part.strip() else filled)
-        found.append((" " * COLUMN_GAP).join(parts).rstrip())
-    return found
+            position = line - (height - len(cell) if align_bottom else 0)
+            text = cell[position] if 0 <= position < len(cell) else ""
+            padded = pad(text, field.width, field.right)
+            texts.append(padded.replace(text, f"\x1b[{style}m{text}\x1b[0m") if style and text.strip() else padded)
+        lines.append((" " * COLUMN_GAP).join(texts).rstrip())
+    return lines
 
 
 _STYLES = {"dim": "2", "unit": "2", "note": "33"}
 
 
-def _style(column: Column, row: Mapping[str, Cell]) -> str:
-    """Return the codes of a cell's colors; "" for none."""
+def _style_codes(column: Column, row: Mapping[str, Cell]) -> str:
+    """Return the terminal codes for the colors of a cell; "" for none."""
     if column.style == "role":
         role = row.get("role")
         number = style_of(role if isinstance(role, str) else None).terminal
@@ -194,9 +199,87 @@ def _style(column: Column, row: Mapping[str, Cell]) -> str:
     return _STYLES.get(column.style, "")
 
 
-def _has(encoding: str, text: str) -> bool:
+def _can_encode(encoding: str, text: str) -> bool:
     try:
         text.encode(encoding)
     except (UnicodeEncodeError, LookupError):
         return False
     return True
+
+
+# Text in cells of a given width ---------------------------------------------------------------------------------------
+
+_PARTIAL_BLOCKS = " ▏▎▍▌▋▊▉"
+_FULL_BLOCK = "█"
+
+
+def format_bar(value: int, maximum: int, width: int, encoding: str) -> str:
+    """Draw a bar of at most `width` characters for a value of at most `maximum`; small positive values remain visible.
+
+    The resolution is an eighth of a character. If the encoding has no block characters, the bar consists of `#`.
+    """
+    eighths = -(-8 * width * value // maximum) if maximum else 0
+    full, remainder = divmod(eighths, 8)
+    text = _FULL_BLOCK * full + (_PARTIAL_BLOCKS[remainder] if remainder else "")
+    try:
+        text.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return "#" * (full + bool(remainder))
+    return text
+
+
+def text_width(text: str) -> int:
+    """Return the width of a text in columns of a terminal; wide characters, such as Chinese ones, have two."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def pad(text: str, width: int, is_right: bool) -> str:
+    """Fill a text up to a width with spaces."""
+    spaces = " " * (width - text_width(text))
+    return spaces + text if is_right else text + spaces
+
+
+def shorten(text: str, width: int, mark: str = "…") -> str:
+    """Replace the middle of a text that is too long with a mark, after its indentation."""
+    if text_width(text) <= width:
+        return text
+    content = text.lstrip(" ")
+    indent = text[: min(len(text) - len(content), max(width - 8, 0))]
+    available = width - len(indent) - text_width(mark)
+    head = _longest_prefix(content, available // 2)
+    tail = _longest_prefix(content[::-1], available - text_width(head))[::-1]
+    return f"{indent}{head}{mark}{tail}"
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Break a text into lines at spaces; words longer than a line break after punctuation, or else anywhere."""
+    lines: list[str] = []
+    line = ""
+    for word in text.split(" "):
+        extended = f"{line} {word}" if line else word
+        if text_width(extended) <= width:
+            line = extended
+            continue
+        if line.strip():
+            lines.append(line)
+        while text_width(word) > width:
+            piece = _longest_prefix(word, width)
+            end = max(piece.rfind(sign) for sign in "-_./*(") + 1 or len(piece)
+            lines.append(word[:end])
+            word = word[end:]
+        line = word
+    return [*lines, line] if line or not lines else lines
+
+
+def _longest_prefix(text: str, width: int) -> str:
+    """Return the longest prefix of a text that fits."""
+    if text.isascii():
+        return text[: max(width, 0)]
+    end = len(text)
+    while end and text_width(text[:end]) > width:
+        end -= 1
+    return text[:end]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
-# Large numbers as people say them: 109M parameters, 22.3 GFLOPs, 438 MB. They stand beside the exact numbers.
+# Rounded numbers, shown next to the exact ones: 109M parameters, 22.3 GFLOPs, 438 MB.
 
 _PARAMETERS = ("", "K", "M", "B", "T")
 _SI_PREFIXES = ("", "k", "M", "G", "T", "P", "E")
@@ -33,11 +33,13 @@ def beside(rounded: str) -> str:
 
 def active(total: int, without_tables: int, choices: Iterable[tuple[int, int]]) -> str:
     """Describe the parameters that a model uses for one token."""
-    experts = ", ".join(f"{number} of {of}" for number, of in choices)
-    found = f"{total:,} active{beside(parameters(total))}: used for one token, with {experts} experts"
+    experts = ", ".join(f"{number} of {count}" for number, count in choices)
+    description = f"{total:,} active{beside(parameters(total))}: used for one token, with {experts} experts"
     if without_tables != total:
-        found += f"; {without_tables:,}{beside(parameters(without_tables))} without the tables that are only indexed"
-    return found
+        description += (
+            f"; {without_tables:,}{beside(parameters(without_tables))} without the tables that are only indexed"
+        )
+    return description
 
 
 def _scaled(count: object, prefixes: tuple[str, ...], unit: str) -> str:
@@ -73,8 +75,8 @@ def literal(value: object) -> str:
 
 def title(model: str, overrides: Mapping[str, object]) -> str:
     """Format the name of a model with its overrides."""
-    changed = ", ".join(f"{name} = {literal(value)}" for name, value in overrides.items())
-    return f"{model}, with {changed}" if changed else model
+    changes = ", ".join(f"{name} = {literal(value)}" for name, value in overrides.items())
+    return f"{model}, with {changes}" if changes else model
 
 
 def titles(models: Iterable[tuple[str, Mapping[str, object]]]) -> list[str]:

@@ -46,10 +46,10 @@ def webpage(page: Page, light: str, dark: str) -> str:
 
     All text is escaped, and the content security policy of the page allows no requests.
     """
-    hashed = b64encode(sha256(_STYLE.encode()).digest()).decode()
+    style_hash = b64encode(sha256(_STYLE.encode()).digest()).decode()
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-{hashed}'; "
+        f"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-{style_hash}'; "
         'img-src data:">\n<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
         f"<title>{_escaped(page.heading)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
@@ -84,7 +84,7 @@ def _table(view: View) -> str:
 def _cell(row: Mapping[str, Cell], column: Column, is_number: bool) -> str:
     value = row[column.key]
     if isinstance(value, Bar):
-        length = _BAR * value.value / value.most if value.most else 0
+        length = _BAR * value.value / value.maximum if value.maximum else 0
         return (
             f'<td><svg width="{_BAR}" height="12"><rect class="bar" y="1" width="{length:.2f}" height="11"/></svg></td>'
         )
@@ -106,8 +106,8 @@ def _swatch(role: str | None) -> str:
 
 
 def _class(*names: str) -> str:
-    found = " ".join(name for name in names if name)
-    return f' class="{found}"' if found else ""
+    classes = " ".join(name for name in names if name)
+    return f' class="{classes}"' if classes else ""
 
 
 def _escaped(text: str) -> str:

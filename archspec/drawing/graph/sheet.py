@@ -206,7 +206,7 @@ class GraphBuilder:
                 data["repeat"] = len(names)
             return data
         path = scope.path if scope is not None else ()
-        return self.node(node, weight.kind, weight.type.dtype, (weight.type,), weight.span.place, path, counted)
+        return self.node(node, weight.kind, weight.type.dtype, (weight.type,), weight.span.location, path, counted)
 
     def add_unused(self) -> None:
         """Add nodes for parameters that the spec marks `unused`."""

@@ -129,7 +129,7 @@ class GraphTraversal:
 
     def walk_model(self, body: Body) -> None:
         """Add the nodes of a whole model."""
-        place = self.module.span.place
+        place = self.module.span.location
         scope = Scope(body, _slots(body, [Producer(f"input:{name}", 0) for name, _ in body.inputs]), {})
         for name, type in body.inputs:
             self.sheet.node(f"input:{name}", "input", type.dtype, (type,), place)
@@ -153,7 +153,7 @@ class GraphTraversal:
         outputs = body.named_outputs().values()
         types = tuple(body.types[slot] for slot in outputs)
         counted = self.sheet.count(body, "", MODEL_NODE)
-        place = self.module.span.place
+        place = self.module.span.location
         self.sheet.node(MODEL_NODE, body.kind, body.type, types, place, (), counted, body_work(body), "")
         for slot, (name, type) in enumerate(body.inputs):
             self.sheet.edge(scope.slots[slot], MODEL_NODE, name, slot, type, scope)
@@ -286,7 +286,7 @@ class GraphTraversal:
         data = self.sheet.nodes.get(name)
         if data is None:
             kind = "op" if call.kind in ("fn", "loop") else call.kind
-            place = call.span.place
+            place = call.span.location
             data = self.sheet.node(name, kind, call.type, call.outputs, place, scope.path, counted, work, address)
             if call.attributes:
                 data["hyperparameters"] = dict(call.attributes)

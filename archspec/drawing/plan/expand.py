@@ -291,7 +291,7 @@ class Expansion:
             node.inputs.append(_port(", ".join(names if len(names) < 4 else [*names[:2], "..."]), types[names[0]]))
         work = call_work(call, body)
         node.macs, node.elementwise, node.bytes = work.macs, work.elementwise, result_bytes(call)
-        node.source = call.span.place
+        node.source = call.span.location
         result = call.outputs[0]
         if result is not None:
             node.shape, node.dtype = _shape(result), result.dtype

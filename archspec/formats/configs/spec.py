@@ -71,8 +71,8 @@ def load_config(path: str, label: str, library: Library, report: Report, reading
 
     The files read are added to `library.raw`.
     """
-    data = read_bytes(path, label, report, largest=MAX_CONFIGURATION_BYTES)
-    text = decode(data, label, report, largest=MAX_CONFIGURATION_BYTES) if data is not None else None
+    data = read_bytes(path, label, report, max_bytes=MAX_CONFIGURATION_BYTES)
+    text = decode(data, label, report, max_bytes=MAX_CONFIGURATION_BYTES) if data is not None else None
     if data is None or text is None:
         return None
     library.raw[os.path.abspath(path)] = data

@@ -86,7 +86,7 @@ class NormalFormBuilder:
         def operation(call: Call, given: list[Array | None]) -> list[Array | None]:
             found = self._operation(call, given)
             if self.places is not None:
-                self.places.note(found, prefix.rstrip("."), call.span.place)
+                self.places.note(found, prefix.rstrip("."), call.span.location)
             if self._constants is not None:
                 self._constants.note(found)
             return found

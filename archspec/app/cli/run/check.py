@@ -12,7 +12,7 @@ from archspec.app.cli.output import write
 from archspec.app.cli.progress import PROGRESS
 from archspec.app.cli.run.error import read_entries
 from archspec.core.diagnostics import Diagnostic
-from archspec.core.reports.findings import github_text, json_text, sarif_text
+from archspec.core.reports.diagnostic_formats import github_text, json_text, sarif_text
 from archspec.core.reports.text import number
 from archspec.formats.configs.configuration import Configuration
 from archspec.pipeline.compile import check

@@ -41,8 +41,8 @@ def architecture_of(path: str) -> Architecture:
     """Return the architecture of a configuration. Raises ArchError if an installed `transformers` does not know it."""
     path = os.path.join(path, FILE) if os.path.isdir(path) else path
     report = Report()
-    data = read_bytes(path, path, report, largest=MAX_CONFIGURATION_BYTES)
-    text = decode(data, path, report, largest=MAX_CONFIGURATION_BYTES) if data is not None else None
+    data = read_bytes(path, path, report, max_bytes=MAX_CONFIGURATION_BYTES)
+    text = decode(data, path, report, max_bytes=MAX_CONFIGURATION_BYTES) if data is not None else None
     if text is None:
         raise ArchError(report.diagnostics)
     fields = read_json(Source(path, text)).data()

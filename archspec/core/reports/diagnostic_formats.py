@@ -1,4 +1,4 @@
-"""Diagnostics for other programs: as JSON, as SARIF 2.1.0, and as commands of a GitHub workflow."""
+"""Machine-readable diagnostics: JSON, SARIF 2.1.0, and workflow commands of GitHub."""
 
 from __future__ import annotations
 
@@ -121,17 +121,17 @@ def _command(diagnostic: Diagnostic) -> str:
     if diagnostic.span is not None:
         line, column, end_line, end_column = _region(diagnostic.span)
         properties = {"file": diagnostic.span.source.label, "line": line, "endLine": end_line}
-        if line == end_line:  # only then are columns shown
+        if line == end_line:  # GitHub shows columns only in this case
             properties |= {"col": column, "endColumn": max(column, end_column - 1)}
     properties["title"] = f"archspec {diagnostic.code}"
     notes = [f"note: {note.text}{f' ({note.span})' if note.span else ''}" for note in diagnostic.notes]
     help = [f"help: {diagnostic.help}"] if diagnostic.help else []
-    text = _escaped("\n".join([diagnostic.message, *notes, *help]))
-    listed = ",".join(
-        f"{name}={_escaped(str(value)).replace(':', '%3A').replace(',', '%2C')}" for name, value in properties.items()
+    text = _escape("\n".join([diagnostic.message, *notes, *help]))
+    property_list = ",".join(
+        f"{name}={_escape(str(value)).replace(':', '%3A').replace(',', '%2C')}" for name, value in properties.items()
     )
-    return f"::{diagnostic.severity} {listed}::{text}"
+    return f"::{diagnostic.severity} {property_list}::{text}"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
