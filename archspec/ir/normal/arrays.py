@@ -239,9 +239,9 @@ class Arrays:
             for term, c in common.items()
             if elements.magnitudes.are_moderate([elements.combination([(c, term)])])
         }
-        body = self._common.removed(body, moderate)
+        body = self._common.remove(body, moderate)
         for term in [term for term, c in common.items() if c == -1.0 and self._is_largest(term)]:
-            rest = self._common.removed(body, {term: -1.0})
+            rest = self._common.remove(body, {term: -1.0})
             if term not in moderate and self.reduction("largest", rest, [over]) == term:
                 body = rest
         return body

@@ -97,7 +97,7 @@ class Axes:
         """Whether an integer is an index of an axis of this size."""
         return self.is_at_least(value, 0) and self.is_at_least(size - 1 - value, 0)
 
-    def divided(self, value: Expression) -> Expression:
+    def divide_sign_test(self, value: Expression) -> Expression:
         """Return an integer that is 0 or more where another one is: without terms too small to decide that, and without
         a common divisor.
         """
@@ -106,7 +106,7 @@ class Axes:
             above, rest = _parted(value, by)
             low, high = self._lowest(rest), self._lowest(-rest)
             if isinstance(low, int) and isinstance(high, int) and low // by == -high // by:
-                return self.divided(above + low // by)
+                return self.divide_sign_test(above + low // by)
         return value
 
     def zeros(self, value: Expression) -> list[Expression]:
@@ -120,7 +120,7 @@ class Axes:
                 return [*self.zeros(above), *(self.zeros(rest) if rest != 0 else [])]
         return [value]
 
-    def settled(self, value: Expression) -> Expression:
+    def simplify(self, value: Expression) -> Expression:
         """Simplify quotients and remainders in an integer as far as the axis extents allow."""
         found: Expression = 0
         for monomial, coefficient in terms_of(value):
@@ -131,7 +131,7 @@ class Axes:
             for atom, power in monomial:
                 factor: Expression = expression((((((atom, 1),)), 1),))
                 if atom.kind in ("//", "%"):
-                    inner, by = [self.settled(expression(argument)) for argument in atom.arguments]
+                    inner, by = [self.simplify(expression(argument)) for argument in atom.arguments]
                     factor = self.divide(inner, by)[0 if atom.kind == "//" else 1]
                 part = part * factor**power
             found = found + part

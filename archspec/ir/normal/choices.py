@@ -105,14 +105,14 @@ class PlaceConditions:
                     found = place if found is None else min(found, place)
         return found
 
-    def beside(self, part: Element, place: Element, holds: bool) -> Element:
+    def restrict(self, part: Element, place: Element, holds: bool) -> Element:
         """Return what a real is where a place condition holds, or does not."""
         node = self.nodes[part]
         if node.kind == "where" and node.dtype == "real":
             condition, a, b = node.parts
             if self.is_place(condition):
                 decided = self._decided(condition, place, holds)
-                return part if decided is None else self.beside(a if decided else b, place, holds)
+                return part if decided is None else self.restrict(a if decided else b, place, holds)
         return part
 
     def _decided(self, condition: Element, place: Element, holds: bool) -> bool | None:

@@ -81,7 +81,7 @@ class Discrete:
                 ]
                 every = (atom.kind == "min") == (coefficient == 1)
                 return self.conjunction(parts) if every else self.disjunction(parts)
-        return self._of_integer("ge0", self.axes.divided(value), "bool")
+        return self._of_integer("ge0", self.axes.divide_sign_test(value), "bool")
 
     def is_zero(self, element: Element) -> Element:
         """Return whether an integer is 0."""

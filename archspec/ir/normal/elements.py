@@ -103,7 +103,7 @@ class Elements(Discrete):
         parts = list(parts)
         place = self.places.first_in([part for _, part in parts])
         if place is not None:
-            sides = [[(c, self.places.beside(part, place, side)) for c, part in parts] for side in (True, False)]
+            sides = [[(c, self.places.restrict(part, place, side)) for c, part in parts] for side in (True, False)]
             return self.where(place, *[self.combination(side, constant) for side in sides])
         found: dict[Element, float] = {}
         for coefficient, part in parts:
@@ -166,7 +166,7 @@ class Elements(Discrete):
         place = self.places.first_in([part for part, _ in parts])
         if place is not None:
             sides = [
-                [(self.places.beside(part, place, side), power) for part, power in parts] for side in (True, False)
+                [(self.places.restrict(part, place, side), power) for part, power in parts] for side in (True, False)
             ]
             return self.where(place, *[self.product(side) for side in sides])
         coefficient = 1.0
@@ -306,10 +306,10 @@ class Elements(Discrete):
 
     def _where(self, condition: Element, a: Element, b: Element) -> Element:
         if self.places.is_place(condition):
-            a, b = self.places.beside(a, condition, True), self.places.beside(b, condition, False)
+            a, b = self.places.restrict(a, condition, True), self.places.restrict(b, condition, False)
             first = self.places.first_in([a, b])
             if first is not None and first < min(condition, self.negation(condition)):
-                sides = [[self.places.beside(part, first, side) for part in (a, b)] for side in (True, False)]
+                sides = [[self.places.restrict(part, first, side) for part in (a, b)] for side in (True, False)]
                 return self.where(first, *[self.where(condition, *side) for side in sides])
         if self.dtype(a) != self.dtype(b):
             a, b = self.real(a), self.real(b)
@@ -370,7 +370,7 @@ class Elements(Discrete):
         """Return an elementwise function that has no other form."""
         place = self.places.first_in(parts)
         if place is not None:
-            sides = [[self.places.beside(part, place, side) for part in parts] for side in (True, False)]
+            sides = [[self.places.restrict(part, place, side) for part in parts] for side in (True, False)]
             return self.where(place, *[self.apply(name, side, dtype, commutes) for side in sides])
         parts = sorted(parts) if commutes else parts
         blinds = [self.nodes[part].blind for part in parts]
@@ -437,14 +437,14 @@ class CommonTerms:
             found = own if found is None else {term: c for term, c in found.items() if own.get(term) == c}
         return found or {}
 
-    def removed(self, element: Element, terms: Mapping[Element, float]) -> Element:
+    def remove(self, element: Element, terms: Mapping[Element, float]) -> Element:
         """Return a real without such terms."""
         if not terms or self._hides(element):
             return element
         node = self.elements.nodes[element]
         if node.kind == "where":
             condition, *sides = node.parts
-            return self.elements.where(condition, *[self.removed(side, terms) for side in sides])
+            return self.elements.where(condition, *[self.remove(side, terms) for side in sides])
         return self.elements.combination([(1.0, element), *[(-c, term) for term, c in terms.items()]])
 
     def _sides(self, element: Element, seen: set[Element]) -> Iterator[Element]:

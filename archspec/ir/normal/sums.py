@@ -50,7 +50,7 @@ class IndexSubstitution:
                 changed = self.element(inner, values)
                 if changed != inner:
                     replaced[name] = self.elements.polynomial(changed)
-        return join_divisions(self.elements.axes.settled(substitute(value, replaced))) if replaced else value
+        return join_divisions(self.elements.axes.simplify(substitute(value, replaced))) if replaced else value
 
     def _remade(self, element: Element, values: Values) -> Element:
         return rebuild(
@@ -173,7 +173,7 @@ class SumSplitter:
 
     def _beside(self, body: Element, place: Element, holds: bool) -> Element:
         """Return a real where a place condition holds, or does not, also if others are around it."""
-        body = self.elements.places.beside(body, place, holds)
+        body = self.elements.places.restrict(body, place, holds)
         node = self.elements.nodes[body]
         if node.kind != "where" or node.dtype != "real" or not self.elements.places.is_place(node.parts[0]):
             return body
