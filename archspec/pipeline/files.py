@@ -126,18 +126,7 @@ def _load_cached(path: str, load: Callable[[Library], Unit | None], report: Repo
     return loaded
 
 
-def _load_stream(path: str, spec: Spec, report: Report) -> LoadedFile:
-    """A spec or a configuration, which begins with a brace, from a stream."""
-    label = stream_label(path)
-    text, is_configuration = stream_text(path, report)
-    source = Source(label, text)
-    if is_configuration:
-        return _load_configuration(source, spec, report)
-    return _load_text(report, lambda lib: lib.define(source, report, folder=None, root=None, path=label))
-
-
-def _load_configuration(source: Source | None, spec: Spec, report: Report) -> LoadedFile:
-    """A configuration with this source, or at the path of the spec."""
+def _load_configuration(location: Location, report: Report) -> LoadedFile:
     from archspec.formats.configs.spec import ReadingOptions, build_config_unit, load_config
 
     text, path, label = location.text, location.path, location.label
@@ -149,7 +138,7 @@ def _load_configuration(source: Source | None, spec: Spec, report: Report) -> Lo
     elif len(text) > MAX_CONFIGURATION_BYTES:
         raise too_large_error(label, MAX_CONFIGURATION_BYTES)
     else:
-        loaded = _load_text(report, lambda library: build_config_unit(source, library, report, reading))
+        loaded = _load_text(report, lambda library: build_config_unit(Source(label, text), library, report, reading))
     loaded.is_configuration = True
     return loaded
 

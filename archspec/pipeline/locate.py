@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from types import ModuleType
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeGuard
 
 from archspec.core import resources
 from archspec.core.diagnostics import ArchError, make_error, suggest
 from archspec.core.record import Record
 from archspec.formats.configs.configuration import (
+    ADAPTER_FILE,
+    CONFIG_FILE,
     MAX_CONFIGURATION_BYTES,
     Configuration,
     configuration_json,
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["bundled", "spec", "configuration", "checkpoint", "adapter", "stream", "directory"]
 
-CONFIG_FILE = "config.json"
-ADAPTER_FILE = "adapter_config.json"
 CHECKPOINTS = (".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json", ".pt", ".pth", ".ckpt", ".gguf")
 """Extensions of checkpoints, of which there are tables but no models."""
 
@@ -187,25 +186,20 @@ def _locate_on_hub(name: str, model: str | None, *, may_download: bool = True) -
 
     Raises ArchError for a name of the hub (`owner/name`) that cannot be found.
     """
-    find, names = _hub()
+    from archspec.formats import hub
+
     specs = resources.specs_root()
-    if not names.is_id(name):
+    if not hub.is_id(name):
         return None
-    if may_download and names.bundled_name(name, specs) is None:
-        path = find.adapter_config(name, MAX_CONFIGURATION_BYTES)
+    if may_download and hub.find_bundled_name(name, specs) is None:
+        path = hub.find_adapter_config(name, MAX_CONFIGURATION_BYTES)
         if path is not None:
             return Location("adapter", name, f"{name}/{ADAPTER_FILE}", path, is_stable=False)
-    id = names.full_id(name, specs)
-    bundled = names.bundled_name(id, specs)
+    id = hub.find_full_id(name, specs)
+    bundled = hub.find_bundled_name(id, specs)
     if bundled is not None:
         return _locate_bundled(name, bundled)
-    path = find.config(id, MAX_CONFIGURATION_BYTES) if may_download else find.cached_config(id, name)
+    path = hub.find_config(id, MAX_CONFIGURATION_BYTES) if may_download else hub.find_cached_config(id, name)
     if path is None:
         return None
     return Location("configuration", name, f"{id}/{CONFIG_FILE}", path, model=model, is_stable=False)
-
-
-def _hub() -> tuple[ModuleType, ModuleType]:
-    from archspec.formats.hub import find, names
-
-    return find, names

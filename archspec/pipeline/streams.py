@@ -50,8 +50,8 @@ def stream_text(path: str, report: Report) -> tuple[str, bool]:
     """
     data = read_stream(path, MAX_CONFIGURATION_BYTES + 1)
     is_configuration = data.lstrip(b" \t\r\n\xef\xbb\xbf").startswith(b"{")
-    largest = MAX_CONFIGURATION_BYTES if is_configuration else MAX_FILE_BYTES
-    text = decode(data, stream_label(path), report, max_bytes=largest)
+    max_bytes = MAX_CONFIGURATION_BYTES if is_configuration else MAX_FILE_BYTES
+    text = decode(data, stream_label(path), report, max_bytes=max_bytes)
     report.check()
     assert text is not None
     return text, is_configuration

@@ -42,7 +42,7 @@ def load_table(
 
 
 def _table_of_checkpoint(path: str, overrides: Mapping[str, PlainValue]) -> Table:
-    from archspec.formats.checkpoints.table import load_checkpoint_table  # which few commands need
+    from archspec.formats.checkpoints.table import load_checkpoint_table
 
     if overrides:
         raise make_error("usage", f"{path} is a checkpoint, which has no hyperparameters", help="remove the overrides")

@@ -150,6 +150,6 @@ def test_configurations_take_the_head_of_a_task(task: str, given: dict[str, Any]
         assert found.params.total == plain.params.total + added
     assert found.model.endswith("SequenceClassification)" if task == "SEQ_CLS" else "TokenClassification)")
     with pytest.raises(ArchError):
-        base._compile_configuration(Spec(None, None, json.dumps(config)), task, {})
-    named = base._compile_configuration(Spec(None, None, json.dumps(config)), task, {"labels": 5})
+        base._compile_configuration(configuration_location(json.dumps(config)), task, {})
+    named = base._compile_configuration(configuration_location(json.dumps(config)), task, {"labels": 5})
     assert named.params.total > found.params.total

@@ -548,10 +548,11 @@ def test_any_value_of_any_field_gives_a_spec_or_a_diagnostic(type: str, data: An
 
 
 def import_text(config: str) -> str:
+    from archspec.pipeline.trees import parse_cached
+
     from archspec.compiler.resolve.files import Library
     from archspec.core.diagnostics import Report
     from archspec.formats.configs.spec import DEFAULT_READING, build_config_unit
-    from archspec.pipeline.trees import parse_cached
 
     report = Report()
     unit = build_config_unit(

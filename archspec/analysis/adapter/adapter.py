@@ -28,12 +28,11 @@ from archspec.formats.configs.configuration import ADAPTER_FILE
 from archspec.formats.configs.family import Layers, read_layers
 from archspec.formats.configs.names import find_names
 from archspec.ir.table import Params, Table, Tensor, Tensors
-from archspec.pipeline.spec import Spec, adapter_path, read_spec
 
 if TYPE_CHECKING:
     from archspec.ir.table import PlainValue
-    from archspec.pipeline.model import ModelLike
-
+    from archspec.pipeline.locate import Location, locate
+from archspec.pipeline.model import ModelLike
 
 PREFIX = "base_model.model."
 """The prefix of all names in checkpoints of adapters."""
@@ -95,8 +94,8 @@ def build_adapter(name: str, lora: Lora, base: Table, notes: Sequence[str] = ())
     return best.result(name, notes)
 
 
-def _names(table: Table, live: bool) -> dict[str, str]:
-    """Return the names of tensors and modules, as in published checkpoints or in live models of `transformers`."""
+def _peft_names(table: Table, live: bool) -> dict[str, str]:
+    """Return the names of tensors and modules in published checkpoints, or in `live` models of `transformers`."""
     lists = find_names(table.modules[0].type, specs_root()) if live else []
     addresses = [*(tensor.name for tensor in table.tensors), *(module.address for module in table.modules)]
     return {address: lists[0].live(address) if lists else address for address in addresses}
@@ -291,19 +290,18 @@ def adapter(
 
     Raises ArchError if the adapter or its base model cannot be found, or if it has an unknown field.
     """
-    return load_adapter(read_spec(source)._replace(ignore=tuple(ignore)), base, overrides)
+    return load_adapter(locate(source)._replace(ignore=tuple(ignore)), base, overrides)
 
 
-def load_adapter(spec: Spec, base: ModelLike | None, overrides: Mapping[str, PlainValue]) -> Adapter:
-    """Count the parameters of an adapter, as `adapter` does; `spec` has the patterns of fields to ignore."""
-    location = adapter_path(spec)
-    if location is None:
+def load_adapter(location: Location, base: ModelLike | None, overrides: Mapping[str, PlainValue]) -> Adapter:
+    """Count the parameters of an adapter, as `adapter` does; `location` has the patterns of fields to ignore."""
+    if location.kind != "adapter":
         help = f"expected an `{ADAPTER_FILE}`, or a directory with one"
-        raise make_error("usage", f"`{spec}` is not an adapter", help=help)
-    path, label = location
-    lora, skipped = read_config(path, label, spec.ignore)
+        raise make_error("usage", f"`{location.name}` is not an adapter", help=help)
+    path, label = location.path, location.label
+    lora, skipped = read_config(path, label, location.ignore)
     notes = [f"ignored as specified: {name}" for name in skipped]
-    return build_adapter(_adapter_name(path, label), lora, load_base_table(lora, base, overrides, spec), notes)
+    return build_adapter(_adapter_name(path, label), lora, load_base_table(lora, base, overrides, location), notes)
 
 
 def _adapter_name(path: str, label: str) -> str:

@@ -26,7 +26,9 @@ _ALTERNATIVE_ENDS = {"CAUSAL_LM": ("LMHeadModel",), "SEQ_2_SEQ_LM": ("MTModel",)
 _LABELS = "labels"
 
 
-def load_base_table(lora: Lora, model: ModelLike | None, overrides: Mapping[str, PlainValue], adapter: Spec) -> Table:
+def load_base_table(
+    lora: Lora, model: ModelLike | None, overrides: Mapping[str, PlainValue], adapter: Location
+) -> Table:
     """Load the table of the base model of an adapter. Raises ArchError if the model is unknown.
 
     `model` replaces the model that the adapter names, which is read with the `type` and `ignore` of the adapter.
@@ -35,14 +37,16 @@ def load_base_table(lora: Lora, model: ModelLike | None, overrides: Mapping[str,
     if isinstance(model, Model):
         return _select_table(model, lora.task, overrides)
     if model is not None:
-        return _compile_base(read_spec(model), lora.task, overrides)
+        return _compile_base(locate(model), lora.task, overrides)
     if not lora.base:
         raise make_error("missing-argument", "the adapter names no base model", help=_BASE_HELP)
-    if is_stream(lora.base):
-        raise make_error("usage", f"the base model of an adapter cannot be a stream: `{lora.base}`", help=_BASE_HELP)
     try:
-        named = read_spec(lora.base)._replace(type=adapter.type, ignore=adapter.ignore)
-        return _compile_base(named, lora.task, overrides)
+        base = locate(lora.base)._replace(type=adapter.type, ignore=adapter.ignore)
+        if base.kind == "stream":
+            raise make_error(
+                "usage", f"the base model of an adapter cannot be a stream: `{lora.base}`", help=_BASE_HELP
+            )
+        return _compile_base(base, lora.task, overrides)
     except ArchError as error:
         first = error.diagnostics[0]
         note = Note(f"the adapter names `{lora.base:.200}` as its base model")
@@ -55,14 +59,13 @@ def load_base_table(lora: Lora, model: ModelLike | None, overrides: Mapping[str,
 _BASE_HELP = "name the base model with --base SPEC"
 
 
-def _compile_base(spec: Spec, task: str | None, overrides: Mapping[str, PlainValue]) -> Table:
-    located = locate(spec)
-    if task is not None and (located.text is not None or (located.path or "").endswith(".json")):
-        return _compile_configuration(located, task, dict(overrides))
-    model, _ = compile_spec(spec, {})
+def _compile_base(location: Location, task: str | None, overrides: Mapping[str, PlainValue]) -> Table:
+    if task is not None and location.kind == "configuration":
+        return _compile_configuration(location, task, dict(overrides))
+    model, _ = compile_location(location, {})
     model_overrides = {name: value for name, value in overrides.items() if name in model.hyperparameters}
     if model_overrides:
-        model, _ = compile_spec(spec, model_overrides)
+        model, _ = compile_location(location, model_overrides)
     return _select_table(model, task, {name: value for name, value in overrides.items() if name not in model_overrides})
 
 
@@ -76,15 +79,16 @@ class _Configuration(TypedDict, total=False):
     architectures: list[str] | None
 
 
-def _compile_configuration(spec: Spec, task: str, overrides: dict[str, PlainValue]) -> Table:
+def _compile_configuration(location: Location, task: str, overrides: dict[str, PlainValue]) -> Table:
     """Compile a configuration with the architecture for a task."""
-    model, _ = compile_spec(spec, {})
-    data: _Configuration = json.loads(spec.text if spec.text is not None else _read_text(spec.path or ""))
-    wanted = _find_architecture(_find_family(data, spec.type), data.get("architectures"), task)
+    model, _ = compile_location(location, {})
+    data: _Configuration = json.loads(location.text if location.text is not None else _read_text(location.path))
+    wanted = _find_architecture(_find_family(data, location.type), data.get("architectures"), task)
     if wanted is not None:
         if _needs_labels(task) and not data.keys() & {"id2label", "num_labels"} and _LABELS not in overrides:
             raise _unknown_labels_error(task, model.name)
-        changed = Spec(None, None, json.dumps({**data, "architectures": [wanted]}), type=spec.type, ignore=spec.ignore)
+        text = json.dumps({**data, "architectures": [wanted]})
+        changed = configuration_location(text, location.type, location.ignore)
         name = f"{model.name} ({wanted})"
         return get_compilation(compile_location(changed, overrides)[0]).table._replace(model=name)
     return get_compilation(compile_location(location, overrides)[0] if overrides else model).table

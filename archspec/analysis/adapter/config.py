@@ -136,8 +136,8 @@ def read_config(path: str, label: str, ignore: Sequence[str] = ()) -> tuple[Lora
     settings.process(members, "")
     settings.complete()
     report.check()
-    given = cast("_Given", {name: setting.value for name, setting in settings.hyperparameters.items()})
-    lora = _lora(given, members.get("target_modules"), label)
+    fields = cast("_LoraFields", {name: setting.value for name, setting in settings.hyperparameters.items()})
+    lora = _build_lora(fields, members.get("target_modules"), label)
     for name in ("target_modules", "exclude_modules", "rank_pattern", "layers_pattern", "modules_to_save"):
         for pattern in _iter_patterns(name, members.get(name)):
             compile_pattern(pattern, members[name].value.span)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from archspec.analysis.compare.compare import Comparison, Computation, compare_tables
 from archspec.analysis.cost.dimension_sizes import merge_sizes
-from archspec.analysis.diff.structure import contents
+from archspec.analysis.diff.structure import stored_tensors
 from archspec.core.diagnostics import Diagnostic
 from archspec.ir.table import PlainValue
 from archspec.pipeline.tables import load_table

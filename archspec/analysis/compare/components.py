@@ -110,7 +110,7 @@ def _build_component(node: Node[NodeContent, int], address: str, copies: int, nu
     if norms:
         pattern["norm", ""] += len(norms)
     return Component(
-        address, node.type, 1, node.total, node.total * copies, numbered, roles, pattern, tuple(_stacked(parts))
+        address, node.type, 1, node.total, node.total * copies, numbered, roles, pattern, tuple(_combine_stacks(parts))
     )
 
 

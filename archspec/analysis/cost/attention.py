@@ -131,7 +131,7 @@ class AttentionTracer:
 
     def trace(self, body: Body, context: BodyContext) -> AttentionSlots:
         """Return the slots of a body that take part in attention. Raises ArchError if this takes too many steps."""
-        self._budget.spend(body)
+        self._budget.count_calls(body)
         uses = self._backward(body, context._replace(origins=()))
         positions = self._positions(body, context)
         return AttentionSlots(self._forward(body, context._replace(uses=())).slots, positions, uses)

@@ -60,10 +60,10 @@ def tree(cost: Cost, depth: int | None = None, *, fold: bool = True) -> list[Cos
     for row in addresses.rows(depth):
         node, number = row.node, row.times * row.copies
         del applied[row.level + 1 :]
-        around = applied[-1]
-        applied.append(node.own[0].applied if node.own else around)
+        parent_applied = applied[-1]
+        applied.append(node.own[0].applied if node.own else parent_applied)
         work = add_scaled([(node.total.work, number)]) if number > 1 else node.total.work
-        found.append(
+        result.append(
             CostRow(
                 row.level,
                 row.label,
@@ -104,16 +104,16 @@ def _without_attention(counts: OperationCounts) -> OperationCounts:
     return OperationCounts(macs, elementwise=counts.elementwise)
 
 
-def _put(grown: AddressTree[ModuleCost, _Sum], module: ModuleCost) -> None:
-    node = grown.get_or_create(module.address)
+def _add_module(addresses: AddressTree[ModuleCost, _NodeSum], module: ModuleCost) -> None:
+    node = addresses.get_or_create(module.address)
     node.own.append(module)
     node.type = module.type
 
 
-def _add(node: Node[ModuleCost, _Sum]) -> Hashable:
+def _compute_sum(node: Node[ModuleCost, _NodeSum]) -> Hashable:
     parts = [(child.total, child.times) for child in node.children.values()]
-    parts += [(_Sum(module.own, module.parameters, module.trainable), 1) for module in node.own]
-    node.total = _Sum(
+    parts += [(_NodeSum(module.own, module.parameters, module.trainable), 1) for module in node.own]
+    node.total = _NodeSum(
         add_scaled([(part.work, times) for part, times in parts]),
         sum(part.parameters * times for part, times in parts),
         sum(part.trainable * times for part, times in parts),

@@ -96,8 +96,8 @@ def _count_row(row: TreeRow[NodeContent, int]) -> CountRow:
         times=row.times,
         each=node.total,
         total=node.total * row.times * row.copies,
-        shapes=tuple(tensor.shape for tensor, params in own if params or not tensor.tied_to),
-        frozen=any(not tensor.trainable for tensor, _ in own),
-        tied=any(tensor.tied_to is not None for tensor, _ in own),
-        role=own[0][0].role if len({tensor.role for tensor, _ in own}) == 1 else None,
+        shapes=tuple(tensor.shape for tensor, params in owned if params or not tensor.tied_to),
+        frozen=any(not tensor.trainable for tensor, _ in owned),
+        tied=any(tensor.tied_to is not None for tensor, _ in owned),
+        role=owned[0][0].role if len({tensor.role for tensor, _ in owned}) == 1 else None,
     )

@@ -134,9 +134,9 @@ class _Sizes(SizeCheck):
     def with_sizes(self, values: Mapping[str, int]) -> SizeCheck:
         return _Sizes(self.solver, values)
 
-    def check_index(self, picked: Interval, rows: Dim, call: Call) -> None:
-        low, high = picked
-        if picked == _UNKNOWN_INTERVAL:
+    def check_index(self, interval: Interval, rows: Dim, call: Call) -> None:
+        low, high = interval
+        if interval == _UNKNOWN_INTERVAL:
             self._refuse(call.span)
         with self.solver.assumptions_required():
             self.solver.assume(">=", low, 0, call.span)
@@ -144,7 +144,7 @@ class _Sizes(SizeCheck):
 
     def check_operation(self, call: Call, types: list[Type | None]) -> None:
         with collect_undecided_sizes() as sizes:
-            super().fit(call, types)
+            super().check_operation(call, types)
         for size, minimum in sizes:
             self.solver.assume_minimum(size, minimum, call.span)
 
@@ -154,7 +154,7 @@ class _Sizes(SizeCheck):
         sizes = [self.value_of(value) for value in call.attributes.values()]
         sizes += [self.value_of(size) for type in call.outputs if type is not None for size in type.shape]
         is_open = any(symbols(size) & self.solver.state.point.keys() for size in sizes if isinstance(size, Polynomial))
-        return _UNKNOWN_INTERVAL if is_open or _UNKNOWN_INTERVAL in given else super().interval(op, call, given)
+        return _UNKNOWN_INTERVAL if is_open or _UNKNOWN_INTERVAL in ranges else super().interval(op, call, ranges)
 
     def constant(self, value: object) -> Range:
         value = self.value_of(value)

@@ -42,7 +42,8 @@ def contents(derived: Formula) -> Document:
         },
         "terms": [row(term) for term in derived.terms],
         "assumptions": [
-            {"text": derived.assumed(a), "written": a.written, "source": a.span.location} for a in derived.assumptions
+            {"text": derived.format_assumption(a), "written": a.written, "source": a.span.location}
+            for a in derived.assumptions
         ],
     }
 
@@ -66,7 +67,9 @@ def page(derived: Formula, format: str = "text") -> Page:
             sums.append(f"{' ' * len(what)} = {expanded}")
     every = "every positive integer" if len(derived.open) == 1 else "all positive integers"
     facts = [f"for {every} {listed(list(derived.open))}"]
-    facts += [f"assuming {derived.assumed(a)}, by `{a.written}` ({a.span.location})" for a in derived.assumptions]
+    facts += [
+        f"assuming {derived.format_assumption(a)}, by `{a.written}` ({a.span.location})" for a in derived.assumptions
+    ]
     point = ", ".join(f"{name} = {value}" for name, value in derived.open.items())
     facts.append(f"at {point}: {derived.at():,}")
     return Page(f"{derived.model} with {listed(list(derived.open))} open", [rows(derived), sums, facts])

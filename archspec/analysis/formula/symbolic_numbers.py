@@ -224,15 +224,15 @@ class SymbolicArithmetic(StaticArithmetic):
         """Check that every iteration declares at a different address."""
         segments = self._segments.get(id(walker), ())
         for segment in segments:
-            if not any(_distinguishes(walker, index, segment) for index in at.indices()):
+            if not any(_distinguishes(walker, index, segment) for index in node.indices()):
                 message = f"cannot prove that this address differs in each iteration over `{segment.variable}`"
-                self.solver.refuse(message, walker.unit.span(at.at))
+                self.solver.refuse(message, walker.unit.span(node.at))
         if segments:
             self.solver.enclosing_loops.setdefault(module, {})[address] = segments
 
-    def merged(self, walker: NumberEvaluator, module: Module, other: Module, at: nodes.Address) -> None:
-        self.declared(walker, module, "", at)
-        self.solver.enclosing_loops.setdefault(module, {}).update(self.solver.enclosing_loops.get(other, {}))
+    def on_merged(self, walker: NumberEvaluator, module: Module, merged: Module, node: nodes.Address) -> None:
+        self.on_declared(walker, module, "", node)
+        self.solver.enclosing_loops.setdefault(module, {}).update(self.solver.enclosing_loops.get(merged, {}))
 
     def on_tied(self, walker: NumberEvaluator, tie: nodes.Tie) -> None:
         """Check that every iteration ties a different address."""

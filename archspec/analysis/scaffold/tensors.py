@@ -11,7 +11,7 @@ from archspec.core.addresses import prefixes, segments
 from archspec.core.diagnostics import ArchError, Diagnostic, make_error
 from archspec.formats.checkpoints.entries import Checkpoint, Entry
 from archspec.formats.checkpoints.table import buffer_names
-from archspec.language.syntax.expressions import MAX_INTEGER_LENGTH, UNFIT
+from archspec.language.syntax.expressions import INVALID_SEGMENT, MAX_INTEGER_LENGTH
 
 
 class TensorSketch(NamedTuple):
@@ -94,7 +94,7 @@ def _iter_unfit(entries: tuple[Entry, ...]) -> Iterator[tuple[str, str]]:
             continue
         if not name or not all(words):
             yield name, "empty address segment"
-        if UNFIT.search(name.replace(".", "")):
+        if INVALID_SEGMENT.search(name.replace(".", "")):
             yield name, "invalid character in an address"
         if any(outer != name and outer in names for outer in prefixes(name)):
             yield name, "address inside the address of another tensor"

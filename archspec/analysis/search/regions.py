@@ -100,8 +100,8 @@ class Regions:
                 refused |= fails
             elif bool((fails & ~uncovered).any()):
                 uncovered |= fails
-                place = f"`{assumption.written}` ({assumption.span.location})"
-                self.reason = self.reason or f"no formula for some designs because of {place}"
+                cause = f"`{assumption.written}` ({assumption.span.location})"
+                self.reason = self.reason or f"no formula for some designs because of {cause}"
                 suspects |= dict.fromkeys(symbols(assumption.left) | symbols(assumption.right))
         refused &= ~uncovered
         if bool(refused.any()):
@@ -279,9 +279,9 @@ def _at_least_1(column: Column) -> Column:
     return Column(numpy().maximum(column.values, 1), 1, max(column.high, 1))
 
 
-def _text(problem: ArchError) -> str:
-    found = problem.diagnostics[0]
-    return found.message + (f" ({found.span.location})" if found.span is not None else "")
+def _format_reason(error: ArchError) -> str:
+    diagnostic = error.diagnostics[0]
+    return diagnostic.message + (f" ({diagnostic.span.location})" if diagnostic.span is not None else "")
 
 
 def _internal_error(message: str) -> ArchError:

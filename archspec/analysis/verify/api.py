@@ -48,7 +48,7 @@ def verify_table(table: Table, path: str, renames: Sequence[Rename] = ()) -> Ver
 
 def _find_matching_models(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename]) -> tuple[str, ...]:
     """Return the other models of a bundled file, with the same overrides, that match the checkpoint exactly."""
-    from archspec.pipeline.files import bundled_models  # imported late: it imports the compiler
+    from archspec.pipeline.index import bundled_models  # imported late: it imports the compiler
 
     bundled = bundled_models()
     files = {file for file, name in bundled if name == table.model}

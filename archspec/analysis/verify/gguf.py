@@ -20,8 +20,8 @@ class GGUFMatch(NamedTuple):
 
 
 def match_gguf(spec: Iterable[str], stored: Mapping[str, Entry], family: GGUFNames) -> GGUFMatch:
-    """Match the names of a spec with `stored`, the tensors of a file by name, as the list of a family tells."""
-    places = {name: _without_prefix(family.locate(name, stored), stored) for name in spec}
+    """Match the names of a spec with `stored`, the tensors of a file by name, by the list of a family."""
+    places = {name: _strip_prefix(family.locate(name, stored), stored) for name in spec}
     present = {name: place for name, place in places.items() if place.names and all(n in stored for n in place.names)}
     stacks: dict[str, dict[int, str]] = {}
     entries: dict[str, Entry] = {}
@@ -54,8 +54,8 @@ def match_gguf(spec: Iterable[str], stored: Mapping[str, Entry], family: GGUFNam
     return GGUFMatch(entries, remaining, spellings, _describe_changes(added, dropped))
 
 
-def _without_prefix(place: StoredLocation, stored: Mapping[str, Entry]) -> StoredLocation:
-    """Return a place without the prefix of the spec's names (`bert.`), where the file has none."""
+def _strip_prefix(place: StoredLocation, stored: Mapping[str, Entry]) -> StoredLocation:
+    """Remove the prefix of the spec's names (`bert.`) from a place if the file does not have it."""
     if place.names and not any(name in stored for name in place.names):
         shorter = without_prefix(place.names)
         if all(name in stored for name in shorter):

@@ -166,8 +166,10 @@ def _match_gguf(
         return len(match.remaining) + sum(entry.shape != specified[name][1] for name, entry in match.entries.items())
 
     for family in find_gguf_names(table.modules[0].type, specs_root()):
-        found = match_gguf(specified, stored, family)
-        match = TensorMatching(found.found, found.others, used + found.spellings, unmatched, found.notes)
+        gguf_match = match_gguf(specified, stored, family)
+        match = TensorMatching(
+            gguf_match.entries, gguf_match.remaining, used + gguf_match.spellings, unmatched, gguf_match.notes
+        )
         best = min(best, match, key=differences)
     return best
 
@@ -230,9 +232,9 @@ def _find_tied(groups: dict[str, list[str]], entries: dict[str, Entry]) -> Itera
     for counted, names in groups.items():
         storages: set[tuple[object, ...]] = set()
         for name in names:
-            if name in found and found[name].storage_key not in seen:
-                seen.add(found[name].storage_key)
-                first, group = firsts.setdefault(found[name].storage_key, (name, counted))
+            if name in entries and entries[name].storage_key not in storages:
+                storages.add(entries[name].storage_key)
+                first, group = firsts.setdefault(entries[name].storage_key, (name, counted))
                 if group != counted:
                     items.append((name, first))
     for folded, first in collapse_names(items):
@@ -252,16 +254,16 @@ def _describe_ties(groups: dict[str, list[str]], entries: dict[str, Entry]) -> I
     """Describe the names under which a checkpoint stores tied tensors; one of the names is sufficient."""
     items: list[tuple[str, tuple[str, str]]] = []
     for names in groups.values():
-        there = [name for name in names if name in found]
-        places = {found[name].storage_key for name in there[:1]}
-        for name in names if there else ():
-            if name not in found:
-                items.append((name, ("not stored because it is tied to", there[0])))
-            elif found[name].storage_key not in places:
-                places.add(found[name].storage_key)
-                items.append((name, ("stored separately (equality was not checked) from", there[0])))
-    for folded, (sentence, other) in collapse_names(items):
-        yield f"{sentence} `{other}`: `{folded.pattern}`{f' ({folded.ranges})' if folded.numbers else ''}"
+        stored_names = [name for name in names if name in entries]
+        storages = {entries[name].storage_key for name in stored_names[:1]}
+        for name in names if stored_names else ():
+            if name not in entries:
+                items.append((name, ("not stored because it is tied to", stored_names[0])))
+            elif entries[name].storage_key not in storages:
+                storages.add(entries[name].storage_key)
+                items.append((name, ("stored separately (equality was not checked) from", stored_names[0])))
+    for folded, (sentence, stored_name) in collapse_names(items):
+        yield f"{sentence} `{stored_name}`: `{folded.pattern}`{f' ({folded.ranges})' if folded.numbers else ''}"
 
 
 def _describe_overlaps(entries: Iterable[Entry]) -> Iterator[str]:

@@ -166,7 +166,7 @@ class _File:
         return Symbol("hyperparameter", _unit_path(origin.unit, self.paths), origin.name, name)
 
     def input(self, definition: Definition, name: str) -> Symbol:
-        origin = definition.inherited_inputs[name][0] if name in definition.taken else definition
+        origin = definition.inherited_inputs[name][0] if name in definition.inherited_inputs else definition
         return Symbol("input", _unit_path(origin.unit, self.paths), origin.name, name)
 
     def globals_in(self, expr: nodes.Expr) -> Iterator[Occurrence]:

@@ -223,7 +223,7 @@ def _bind_hyperparameters(unit: Unit, definition: Definition, settings: dict[str
 
 def _find_definition(unit: Unit, name: str) -> Definition:
     """Return the definition with a name in a bundled file, or in the standard library."""
-    definition = unit.names[name].target if name in unit.names else unit.lent[name]
+    definition = unit.names[name].target if name in unit.names else unit.override_names[name]
     assert isinstance(definition, Definition)
     return definition
 

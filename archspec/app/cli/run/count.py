@@ -38,9 +38,9 @@ def run(options: Namespace) -> int:
 
 def read_adapter(location: Location, options: Namespace) -> Adapter:
     """Return the adapter at a location, on the base model of --base. Raises ArchError."""
-    from archspec.analysis.adapter.adapter import adapter_at  # imported late: it imports the compiler
+    from archspec.analysis.adapter.adapter import load_adapter  # imported late: it imports the compiler
 
-    return adapter_at(location, options.base, parse_overrides(options.settings))
+    return load_adapter(location, options.base, parse_overrides(options.settings))
 
 
 def _count_adapter(location: Location, options: Namespace) -> int:
