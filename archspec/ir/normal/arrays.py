@@ -59,9 +59,9 @@ class Arrays:
         own = self.own(array.shape)
         values = {index_name(name): value for name, value in zip(own, indices, strict=True) if name != value}
         values.pop("", None)
-        found = self._replacing.element(array.element, values)
-        whole = self._selecting.whole(found)
-        return found if whole is None else self.total(*whole)
+        element = self._replacing.element(array.element, values)
+        reduction = self._selecting.whole(element)
+        return element if reduction is None else self.total(*reduction)
 
     def replace(self, element: Element, values: Values) -> Element:
         """Return an element with other integers in the place of indices."""
@@ -93,11 +93,11 @@ class Arrays:
         results: Sequence[tuple[Sequence[Dim], Dtype]],
     ) -> list[Array]:
         """Return the results of an operation that has no other form, of these shapes and types."""
-        made: list[Array] = []
+        arrays_of_results: list[Array] = []
         for output, (shape, dtype) in enumerate(results):
             base = self.elements.base("operation", (name, settings, output, *arrays), dtype)
-            made.append(self._loaded(base, shape))
-        return made
+            arrays_of_results.append(self._loaded(base, shape))
+        return arrays_of_results
 
     def loop(
         self,
@@ -112,13 +112,13 @@ class Arrays:
         carried, collected = results[: len(results) - len(axes)], results[len(results) - len(axes) :]
         places = [axis % len(shape) for axis, (shape, _) in zip(axes, collected, strict=True)]
         moved = [(_to_front(tuple(shape), at), dtype) for at, (shape, dtype) in zip(places, collected, strict=True)]
-        whole = (depth, (0,) * len(axes), first, iterations)
-        made = self.opaque("for", whole, arrays, [*carried, *moved])
+        loop_settings = (depth, (0,) * len(axes), first, iterations)
+        outputs = self.opaque("for", loop_settings, arrays, [*carried, *moved])
         views = [
             self.view(array, shape, partial(_to_front, at=at))
-            for array, at, (shape, _) in zip(made[len(carried) :], places, collected, strict=True)
+            for array, at, (shape, _) in zip(outputs[len(carried) :], places, collected, strict=True)
         ]
-        return [*made[: len(carried)], *views]
+        return [*outputs[: len(carried)], *views]
 
     # Reductions -------------------------------------------------------------------------------------------------------
 
@@ -171,10 +171,10 @@ class Arrays:
             extent = self.axes.extent(name)
             if name not in among and extent % by == 0 and extent != by:
                 kind = name.partition(".")[0][1:]
-                whole = self.axes.index(kind, extent)
+                undivided = self.axes.index(kind, extent)
                 above, below = self.axes.index(f"{kind}q", extent // by), self.axes.index(f"{kind}m", by)
                 values[name] = above * by + below
-                parts |= {index_name(above): whole // by, index_name(below): whole % by}
+                parts |= {index_name(above): undivided // by, index_name(below): undivided % by}
         return (self.replace(body, values), parts) if values else (body, {})
 
     def total(self, body: Element, over: Sequence[tuple[Expression, Dim]]) -> Element:
@@ -241,9 +241,9 @@ class Arrays:
         }
         body = self._common.remove(body, moderate)
         for term in [term for term, c in common.items() if c == -1.0 and self._is_largest(term)]:
-            rest = self._common.remove(body, {term: -1.0})
-            if term not in moderate and self.reduction("largest", rest, [over]) == term:
-                body = rest
+            remainder = self._common.remove(body, {term: -1.0})
+            if term not in moderate and self.reduction("largest", remainder, [over]) == term:
+                body = remainder
         return body
 
     def _is_largest(self, element: Element) -> bool:
@@ -270,7 +270,7 @@ class Arrays:
         new = [axis for axis, size in enumerate(shape) if size != 1]
 
         def indices(i: Indices) -> list[Expression]:
-            found: list[Expression] = [0] * len(array.shape)
+            positions: list[Expression] = [0] * len(array.shape)
             a = b = 0
             while a < len(old) or b < len(new):
                 sources, targets = old[a : a + 1], new[b : b + 1]
@@ -286,9 +286,9 @@ class Arrays:
                 for axis in targets:
                     position = position * shape[axis] + i[axis]
                 for axis in reversed(sources[1:]):
-                    position, found[axis] = self.axes.divide(position, array.shape[axis])
-                found[sources[0]] = position
-            return found
+                    position, positions[axis] = self.axes.divide(position, array.shape[axis])
+                positions[sources[0]] = position
+            return positions
 
         return self.view(array, shape, indices)
 

@@ -51,7 +51,7 @@ class Axes:
 
     def _lowest(self, value: Expression) -> Expression | None:
         """Return a value, without indices, that an integer never goes below; None if it is not known."""
-        found: Expression = 0
+        total: Expression = 0
         for monomial, coefficient in terms_of(value):
             if not isinstance(coefficient, int):
                 return None
@@ -61,8 +61,8 @@ class Axes:
                 if bound is None or power < 0:
                     return None
                 part = part * bound**power
-            found = found + part
-        return found
+            total = total + part
+        return total
 
     def _bound(self, atom: Atom, largest: bool) -> Expression | None:
         """Return the least or largest value of an atom that is never negative; None for any other."""
@@ -103,8 +103,8 @@ class Axes:
         """
         coefficients = [abs(coefficient) for monomial, coefficient in terms_of(value) if monomial]
         for by in sorted({size for size in coefficients if isinstance(size, int) and size > 1}, reverse=True):
-            above, rest = _parted(value, by)
-            low, high = self._lowest(rest), self._lowest(-rest)
+            above, remainder = _parted(value, by)
+            low, high = self._lowest(remainder), self._lowest(-remainder)
             if isinstance(low, int) and isinstance(high, int) and low // by == -high // by:
                 return self.divide_sign_test(above + low // by)
         return value
@@ -115,17 +115,17 @@ class Axes:
         """
         coefficients = [abs(coefficient) for monomial, coefficient in terms_of(value) if monomial]
         for by in sorted({size for size in coefficients if isinstance(size, int) and size > 1}, reverse=True):
-            above, rest = _parted(value, by)
-            if self.is_at_least(rest, 1 - by) and self.is_at_least(-rest, 1 - by):
-                return [*self.zeros(above), *(self.zeros(rest) if rest != 0 else [])]
+            above, remainder = _parted(value, by)
+            if self.is_at_least(remainder, 1 - by) and self.is_at_least(-remainder, 1 - by):
+                return [*self.zeros(above), *(self.zeros(remainder) if remainder != 0 else [])]
         return [value]
 
     def simplify(self, value: Expression) -> Expression:
         """Simplify quotients and remainders in an integer as far as the axis extents allow."""
-        found: Expression = 0
+        total: Expression = 0
         for monomial, coefficient in terms_of(value):
             if not isinstance(coefficient, int) or not any(atom.kind in ("//", "%") for atom, _ in monomial):
-                found = found + expression(((monomial, coefficient),))
+                total = total + expression(((monomial, coefficient),))
                 continue
             part: Expression = coefficient
             for atom, power in monomial:
@@ -134,8 +134,8 @@ class Axes:
                     inner, by = [self.simplify(expression(argument)) for argument in atom.arguments]
                     factor = self.divide(inner, by)[0 if atom.kind == "//" else 1]
                 part = part * factor**power
-            found = found + part
-        return found
+            total = total + part
+        return total
 
 
 def _steps(value: Expression, by: Dim) -> list[int]:

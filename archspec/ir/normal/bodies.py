@@ -59,20 +59,20 @@ class NormalFormBuilder:
 
     def outputs(self, body: Body, inputs: Sequence[Array | None], prefix: str = "") -> list[Array | None]:
         """Return the outputs of a body, at an address that `prefix` ends in a dot after; definitions are expanded."""
-        return self.fold(body, inputs, prefix, lambda call, given: self.opened(call, given, prefix))
+        return self.fold(body, inputs, prefix, lambda call, operands: self.opened(call, operands, prefix))
 
     def table(self, name: str) -> Array | None:
         """Return a constant table, which is not stored; None for any other tensor."""
         leaf = find_member(self.module, name) if self.module is not None else None
         return self._tensor(name) if isinstance(leaf, LocatedTensor) and leaf.weight.kind == "const" else None
 
-    def opened(self, call: Call, given: list[Array | None], prefix: str) -> list[Array | None]:
+    def opened(self, call: Call, inputs: list[Array | None], prefix: str) -> list[Array | None]:
         """Return the outputs of an applied definition, which is expanded."""
         assert call.body is not None
-        around = f"{prefix}{call.address}." if call.address else prefix
+        inner_prefix = f"{prefix}{call.address}." if call.address else prefix
         if call.body.loop is not None:
-            return self._loop(call, call.body, call.body.loop, arguments(call, given), around)
-        return self.outputs(call.body, arguments(call, given), around)
+            return self._loop(call, call.body, call.body.loop, arguments(call, inputs), inner_prefix)
+        return self.outputs(call.body, arguments(call, inputs), inner_prefix)
 
     def fold(self, body: Body, inputs: Sequence[Array | None], prefix: str, applied: Applied) -> list[Array | None]:
         """Return the outputs of a body; `applied` returns those of the definitions in it."""
@@ -83,13 +83,13 @@ class NormalFormBuilder:
         def weight(name: str) -> Array | None:
             return self._tensor(prefix + name)
 
-        def operation(call: Call, given: list[Array | None]) -> list[Array | None]:
-            found = self._operation(call, given)
+        def operation(call: Call, operands: list[Array | None]) -> list[Array | None]:
+            results = self._operation(call, operands)
             if self.places is not None:
-                self.places.note(found, prefix.rstrip("."), call.span.location)
+                self.places.note(results, prefix.rstrip("."), call.span.location)
             if self._constants is not None:
-                self._constants.note(found)
-            return found
+                self._constants.note(results)
+            return results
 
         return propagate_forward(body, inputs, operation, applied, None, number, weight, self._budget).outputs
 
@@ -114,27 +114,29 @@ class NormalFormBuilder:
             return table
         return self.arrays.stored("tensor", self._prefix + name, weight.type.shape, weight.type.dtype)
 
-    def _operation(self, call: Call, given: list[Array | None]) -> list[Array | None]:
+    def _operation(self, call: Call, inputs: list[Array | None]) -> list[Array | None]:
         if OPS[call.type].trains:
-            return given[:1]
+            return inputs[:1]
         if OPS[call.type].widens and self._keeps_float32:
             (type,) = [type for type in call.outputs if type is not None]
-            return [self._kept(call.type, given[0], type)]
+            return [self._kept(call.type, inputs[0], type)]
         settings = {name: self._exact(value) for name, value in OPS[call.type].settings(call.attributes).items()}
-        return [*apply(self.arrays, call.type, given, settings, [type for type in call.outputs if type is not None])]
+        return [*apply(self.arrays, call.type, inputs, settings, [type for type in call.outputs if type is not None])]
 
-    def _kept(self, name: str, given: Array | None, type: Type) -> Array:
+    def _kept(self, name: str, operand: Array | None, type: Type) -> Array:
         """Return an elementwise function that has no other form."""
-        assert given is not None
-        return self.arrays.each(type.shape, _opaque(OPS[name], type.dtype), given)
+        assert operand is not None
+        return self.arrays.each(type.shape, _opaque(OPS[name], type.dtype), operand)
 
     def _loop(
         self, call: Call, body: Body, loop: Loop, inputs: Sequence[Array | None], prefix: str
     ) -> list[Array | None]:
         """Return the outputs of a loop: each depends on what is carried into it, and on what an iteration computes."""
         depth = len(self._indices)
-        given = [type for _, type in body.inputs[: loop.carried]]
-        carried = [self.arrays.stored("carried", (depth, i), type.shape, type.dtype) for i, type in enumerate(given)]
+        carried_types = [type for _, type in body.inputs[: loop.carried]]
+        carried = [
+            self.arrays.stored("carried", (depth, i), type.shape, type.dtype) for i, type in enumerate(carried_types)
+        ]
         outer = dict(self._indices)
         self._indices = {**outer, loop.variable: index(f"@{depth}")}
         computed = self.outputs(body, [*carried, *inputs[loop.carried :]], prefix)
@@ -150,15 +152,15 @@ def apply(
 ) -> list[Array]:
     """Return the results of an operation, of these types, with all its hyperparameters."""
     op = OPS[name]
-    given = [array for array in inputs if array is not None]
+    operands = [array for array in inputs if array is not None]
     if op.group == "Elementwise" and not op.alone:
-        return [arrays.each(types[0].shape, elementwise_form(op) or _opaque(op, types[0].dtype), *given)]
+        return [arrays.each(types[0].shape, elementwise_form(op) or _opaque(op, types[0].dtype), *operands)]
     form = normal_form(op)
     if form is None:
         exact = tuple(sorted([(name, _key(value)) for name, value in settings.items()]))
         return arrays.opaque(name, exact, inputs, [(type.shape, type.dtype) for type in types])
-    found = form(arrays, *inputs, **settings)
-    return found if isinstance(found, list) else [found]
+    result = form(arrays, *inputs, **settings)
+    return result if isinstance(result, list) else [result]
 
 
 def _opaque(op: Op, dtype: str) -> Callable[..., int]:

@@ -95,15 +95,15 @@ class PlaceConditions:
         """Return the first of the places that reals are divided at; None if they are not. What is computed from divided
         reals is divided at the same places.
         """
-        found: Element | None = None
+        first: Element | None = None
         for part in parts:
             node = self.nodes[part]
             if node.kind == "where" and node.dtype == "real":
                 condition = node.parts[0]
                 if self.is_place(condition):
                     place = min(condition, self._discrete.negation(condition))
-                    found = place if found is None else min(found, place)
-        return found
+                    first = place if first is None else min(first, place)
+        return first
 
     def restrict(self, part: Element, place: Element, holds: bool) -> Element:
         """Return what a real is where a place condition holds, or does not."""
@@ -198,8 +198,8 @@ def _of_number(value: float) -> int | None:
 
 
 def _combined(parts: list[int | None], choose: Callable[[Iterable[int]], int]) -> int | None:
-    known = [part for part in parts if part is not None]
-    return choose(known) if len(known) == len(parts) else None
+    present = [part for part in parts if part is not None]
+    return choose(present) if len(present) == len(parts) else None
 
 
 Fact: TypeAlias = tuple[Expression, ...]
@@ -234,40 +234,40 @@ class Contexts:
 
     def _has_choice(self, element: Element) -> bool:
         """Whether a largest or smallest integer is in an element, outside of what is loaded."""
-        found = self._chooses.get(element)
-        if found is None:
+        has_choice = self._chooses.get(element)
+        if has_choice is None:
             table = self.elements.table
             node = self.elements.nodes[element]
             own = node.arguments[1:] if node.kind == "load" else node.arguments[:1]
-            found = self._chooses[element] = any(
+            has_choice = self._chooses[element] = any(
                 isinstance(value, Polynomial) and _chooses(value) for value in own
             ) or any(self._has_choice(part) for part in children(table, element) if not is_base(table, part))
-        return found
+        return has_choice
 
     def _element(self, element: Element, facts: Facts) -> Element:
         if not facts or not self._has_choice(element):
             return element
         key = element, facts
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = rebuild(
+        result = self._known.get(key)
+        if result is None:
+            result = self._known[key] = rebuild(
                 self.elements,
                 element,
                 lambda part: self._element(part, facts),
                 lambda value: self._integer(value, facts),
             )
-        return found
+        return result
 
     def _integer(self, value: Expression, facts: Facts) -> Expression:
-        found: Expression = 0
+        total: Expression = 0
         for monomial, coefficient in terms_of(value):
             if not isinstance(coefficient, int):
                 return value
             part: Expression = coefficient
             for atom, power in monomial:
                 part = part * self._atom(atom, facts) ** power
-            found = found + part
-        return join_divisions(found)
+            total = total + part
+        return join_divisions(total)
 
     def _atom(self, atom: Atom, facts: Facts) -> Expression:
         arguments = [self._integer(expression(argument), facts) for argument in atom.arguments]

@@ -19,12 +19,12 @@ def run_with_deep_stack(compute: Callable[[], T]) -> T:
     """Run a function on a thread with a stack large enough for deeply nested expressions."""
     if sys.platform == "emscripten":  # which has no threads
         return compute()
-    found: list[T] = []
+    results: list[T] = []
     problems: list[BaseException] = []
 
     def run() -> None:
         try:
-            found.append(compute())
+            results.append(compute())
         except BaseException as problem:
             problems.append(problem)
 
@@ -39,4 +39,4 @@ def run_with_deep_stack(compute: Callable[[], T]) -> T:
         threading.stack_size(size)
     if problems:
         raise problems[0]
-    return found[0]
+    return results[0]

@@ -74,9 +74,9 @@ class Discrete:
                 and monomial[0][1] == 1
                 and coefficient in (1, -1)
             ):
-                (atom, _), rest = monomial[0], value - expression(((monomial, coefficient),))
+                (atom, _), remainder = monomial[0], value - expression(((monomial, coefficient),))
                 parts = [
-                    self.at_least_zero(self.integer(rest + int(coefficient) * expression(part)))
+                    self.at_least_zero(self.integer(remainder + int(coefficient) * expression(part)))
                     for part in atom.arguments
                 ]
                 every = (atom.kind == "min") == (coefficient == 1)
@@ -124,20 +124,22 @@ class Discrete:
         return self._junction("or", parts, self.false, self.true)
 
     def _junction(self, kind: str, parts: Iterable[Element], neutral: Element, absorbing: Element) -> Element:
-        found = set[Element]()
+        operands = set[Element]()
         for part in parts:
             node = self.nodes[part]
-            found |= set(node.parts) if node.kind == kind else {part}
-        found.discard(neutral)
-        for part in sorted(found):
-            if any(self._is_needless(kind, part, other) for other in found):
-                found.remove(part)
-        kept = tuple(sorted(found))
-        if absorbing in found or any(self.negation(part) in found for part in kept):
+            operands |= set(node.parts) if node.kind == kind else {part}
+        operands.discard(neutral)
+        for part in sorted(operands):
+            if any(self._is_needless(kind, part, other) for other in operands):
+                operands.remove(part)
+        ordered = tuple(sorted(operands))
+        if absorbing in operands or any(self.negation(part) in operands for part in ordered):
             return absorbing
-        if len(found) < 2:
-            return found.pop() if found else neutral
-        return self.table.make(kind, kept, "bool", tuple(sorted([self.nodes[part].blind for part in kept])), kept)
+        if len(operands) < 2:
+            return operands.pop() if operands else neutral
+        return self.table.make(
+            kind, ordered, "bool", tuple(sorted([self.nodes[part].blind for part in ordered])), ordered
+        )
 
     def _is_needless(self, kind: str, part: Element, other: Element) -> bool:
         """Whether a comparison follows from another one, under `and`, or implies it, under `or`."""

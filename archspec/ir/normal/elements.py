@@ -105,27 +105,27 @@ class Elements(Discrete):
         if place is not None:
             sides = [[(c, self.places.restrict(part, place, side)) for c, part in parts] for side in (True, False)]
             return self.where(place, *[self.combination(side, constant) for side in sides])
-        found: dict[Element, float] = {}
+        coefficients: dict[Element, float] = {}
         for coefficient, part in parts:
             terms, number = self.terms(part)
             constant += coefficient * number if number else 0.0  # the coefficient may be infinite
             for own, term in terms:
-                found[term] = found.get(term, 0.0) + coefficient * own
-        for term in [term for term, coefficient in found.items() if not coefficient]:
-            del found[term]
+                coefficients[term] = coefficients.get(term, 0.0) + coefficient * own
+        for term in [term for term, coefficient in coefficients.items() if not coefficient]:
+            del coefficients[term]
             if self.nodes[term].infinite:
-                found[self._nothing_of(term)] = 1.0
+                coefficients[self._nothing_of(term)] = 1.0
         constant = self._numbers.representative(constant)
-        if not found:
+        if not coefficients:
             return self.number(constant)
-        terms = tuple([(self._numbers.representative(found[term]), term) for term in sorted(found)])
+        terms = tuple([(self._numbers.representative(coefficients[term]), term) for term in sorted(coefficients)])
         hidden = self._of_hidden(terms, constant)
         if hidden is not None:
             return hidden
         if len(terms) == 1 and terms[0][0] == 1.0 and not constant:
             return terms[0][1]
         blind = tuple(sorted([(coefficient, self.nodes[term].blind) for coefficient, term in terms]))
-        infinite = not all(math.isfinite(number) for number in (constant, *found.values()))
+        infinite = not all(math.isfinite(number) for number in (constant, *coefficients.values()))
         members = [term for _, term in terms]
         return self.table.make("terms", (terms, constant), "real", (blind, constant), members, infinite=infinite)
 
@@ -142,10 +142,10 @@ class Elements(Discrete):
             test, a, b = node.parts
             for shown, value, other in ((test, a, b), (self.negation(test), b, a)):
                 number = self.as_number(other)
-                rest = [(own, part) for own, part in terms if part != term]
-                if number is not None and self.magnitudes.are_hidden(rest, constant, coefficient * number):
-                    whole = self.combination([*rest, (coefficient, value)], constant)
-                    return self.where(shown, whole, self.number(coefficient * number))
+                others = [(own, part) for own, part in terms if part != term]
+                if number is not None and self.magnitudes.are_hidden(others, constant, coefficient * number):
+                    total = self.combination([*others, (coefficient, value)], constant)
+                    return self.where(shown, total, self.number(coefficient * number))
         return None
 
     def terms(self, element: Element) -> tuple[tuple[tuple[float, Element], ...], float]:
@@ -170,26 +170,26 @@ class Elements(Discrete):
             ]
             return self.where(place, *[self.product(side) for side in sides])
         coefficient = 1.0
-        found: dict[tuple[Element, bool], float] = {}
+        powers: dict[tuple[Element, bool], float] = {}
         for part, power in parts:
             number, factors = self.factors(part, power)
             coefficient *= number
             for factor, own in factors:
                 key = factor, own < 0 and not self.signs.is_positive(factor)
-                found[key] = found.get(key, 0.0) + own
-        factors = tuple([(factor, power) for (factor, _), power in sorted(found.items()) if power])
+                powers[key] = powers.get(key, 0.0) + own
+        factors = tuple([(factor, power) for (factor, _), power in sorted(powers.items()) if power])
         if any(self.nodes[factor].kind == "product" and power.is_integer() for factor, power in factors):
             return self.product([(self.number(coefficient), 1.0), *factors])
         if not factors:
             return self.number(coefficient)
         if not coefficient:
-            whole = self.product(factors)
-            return self._nothing_of(whole) if self.nodes[whole].infinite else self.number(0.0)
+            distributed = self.product(factors)
+            return self._nothing_of(distributed) if self.nodes[distributed].infinite else self.number(0.0)
         if len(factors) == 1 and factors[0][1] == 1.0:
             return self.combination([(coefficient, factors[0][0])])
         blind = tuple(sorted([(self.nodes[factor].blind, power) for factor, power in factors]))
-        made = self.table.make("product", (factors,), "real", blind, [factor for factor, _ in factors])
-        return self.combination([(coefficient, made)])
+        product = self.table.make("product", (factors,), "real", blind, [factor for factor, _ in factors])
+        return self.combination([(coefficient, product)])
 
     def factors(self, element: Element, power: float = 1.0) -> tuple[float, list[tuple[Element, float]]]:
         """Return the coefficient and the factors of a power of a real."""
@@ -253,9 +253,9 @@ class Elements(Discrete):
     def is_positive(self, element: Element) -> Element:
         """Return whether a real is above 0."""
         terms, constant = self.terms(element)
-        known = self._decided(terms, constant, lambda number: number > 0)
-        if known is not None:
-            return known
+        decided = self._decided(terms, constant, lambda number: number > 0)
+        if decided is not None:
+            return decided
         scaled = self._scaled(element, abs(self._leading(terms, constant)))
         return self.table.make("positive", (scaled,), "bool", self.nodes[scaled].blind, [scaled])
 
@@ -263,9 +263,9 @@ class Elements(Discrete):
         """Return whether a number is 0."""
         if self.dtype(element) == "real":
             terms, constant = self.terms(element)
-            known = self._decided(terms, constant, lambda number: number == 0)
-            if known is not None:
-                return known
+            decided = self._decided(terms, constant, lambda number: number == 0)
+            if decided is not None:
+                return decided
             scaled = self._scaled(element, self._leading(terms, constant))
             return self.table.make("zero", (scaled,), "bool", self.nodes[scaled].blind, [scaled])
         node = self.nodes[element]
@@ -348,12 +348,12 @@ class Elements(Discrete):
 
     def _continues(self, condition: Element, a: Element, b: Element) -> bool:
         """Whether `b`, an integer for the first index of an axis, is what `a`, for all others, is there."""
-        node, first, rest = self.nodes[condition], self.nodes[b], self.nodes[a]
-        if node.kind != "ge0" or not first.kind == rest.kind == "int":
+        node, first, following = self.nodes[condition], self.nodes[b], self.nodes[a]
+        if node.kind != "ge0" or not first.kind == following.kind == "int":
             return False
         at = node.integer + 1
         name = index_name(at)
-        values = [substitute(item.integer, {name: 0}) for item in (first, rest)]
+        values = [substitute(item.integer, {name: 0}) for item in (first, following)]
         return bool(name) and self.axes.is_at_least(at, 0) and values[0] == values[1]
 
     def _is_turned(self, condition: Element, a: Element, b: Element) -> bool:
@@ -383,9 +383,9 @@ class Elements(Discrete):
             choose = dim_min if kind == "min" else dim_max
             return self.integer(choose(self.polynomial(a), self.polynomial(b)))
         a, b = self.real(a), self.real(b)
-        known = [number for number in (self.as_number(a), self.as_number(b)) if number is not None]
-        if a == b or len(known) == 2:
-            return a if a == b else self.number(min(known) if kind == "min" else max(known))
+        numbers = [number for number in (self.as_number(a), self.as_number(b)) if number is not None]
+        if a == b or len(numbers) == 2:
+            return a if a == b else self.number(min(numbers) if kind == "min" else max(numbers))
         for x, other in ((a, b), (b, a)):
             bounded = self._bounded(kind, x, other)
             if bounded is not None:
@@ -428,14 +428,14 @@ class CommonTerms:
     def without_index(self, element: Element, name: str) -> dict[Element, float]:
         """Return the terms without an index that all sides have, with their coefficients; the term of a number is 1."""
         elements = self.elements
-        found: dict[Element, float] | None = None
+        common: dict[Element, float] | None = None
         for side in self._sides(element, set()):
             terms, constant = elements.terms(side)
             own = {term: coefficient for coefficient, term in terms if name not in elements.nodes[term].names}
             if constant:
                 own[elements.number(1.0)] = constant
-            found = own if found is None else {term: c for term, c in found.items() if own.get(term) == c}
-        return found or {}
+            common = own if common is None else {term: c for term, c in common.items() if own.get(term) == c}
+        return common or {}
 
     def remove(self, element: Element, terms: Mapping[Element, float]) -> Element:
         """Return a real without such terms."""

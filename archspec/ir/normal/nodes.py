@@ -37,31 +37,31 @@ class NumberTable:
         """
         if not math.isfinite(value):
             return value
-        found = self._known.get(value)
-        if found is None:
+        number = self._known.get(value)
+        if number is None:
             margin = abs(value) * TOLERANCE
             half = round(2 * value) / 2 if abs(value) < _MAX_ROUNDED else math.inf
             at = bisect_left(self._sorted, value - margin)
             if abs(half - value) <= margin:
-                found = half + 0.0  # which turns -0.0 into 0.0
+                number = half + 0.0  # which turns -0.0 into 0.0
             elif at < len(self._sorted) and self._sorted[at] <= value + margin:
-                found = self._sorted[at]
+                number = self._sorted[at]
             else:
-                found = value
-                self._sorted.insert(at, found)
-            self._known[value] = found
-        return found
+                number = value
+                self._sorted.insert(at, number)
+            self._known[value] = number
+        return number
 
 
 def power_of(base: float, power: float) -> float:
     """Return a power as floating-point arithmetic has it: infinite if it is too large, NaN if it is not a real."""
     try:
-        found = base**power
+        result = base**power
     except ZeroDivisionError:
         return math.inf
     except OverflowError:
         return -math.inf if base < 0 and power % 2 == 1 else math.inf
-    return math.nan if isinstance(found, complex) else found
+    return math.nan if isinstance(result, complex) else result
 
 
 Element: TypeAlias = int
@@ -170,29 +170,29 @@ class NodeTable:
         Raises OverflowError if the table has no place for it.
         """
         key = kind, arguments
-        found = self._known.get(key)
-        if found is None:
+        element = self._known.get(key)
+        if element is None:
             if len(self.nodes) == self.most:
                 raise OverflowError(f"more than {self.most:,} expressions")
             nodes = [self.nodes[part] for part in parts]
-            found = self._known[key] = len(self.nodes)
+            element = self._known[key] = len(self.nodes)
             inside = names.union(*[node.names for node in nodes])
             unbounded = infinite or any(node.infinite for node in nodes)
             self.nodes.append(ElementNode(kind, arguments, dtype, inside, code((kind, blind)), unbounded))
-        return found
+        return element
 
     def names_in(self, value: Expression) -> Names:
         """Return the indices in an integer."""
-        found = self._names.get(value)
-        if found is None:
+        cached = self._names.get(value)
+        if cached is None:
             names = set[str]()
             for name in symbols(value):
                 if name.startswith(OPAQUE):
                     names |= self.nodes[int(name[2:])].names
                 elif name.startswith("#"):
                     names.add(name)
-            found = self._names[value] = frozenset(names)
-        return found
+            cached = self._names[value] = frozenset(names)
+        return cached
 
     def blind(self, value: Expression) -> int:
         """Return a hash of an integer that is independent of the names of indices with equal extent."""
@@ -210,8 +210,8 @@ class NodeTable:
             return code(atom.text), power
         if atom.kind == "index":
             name = atom.text
-            known = self.nodes[int(name[2:])].blind if name.startswith(OPAQUE) else code(name.partition(".")[2])
-            return known, power
+            hashed = self.nodes[int(name[2:])].blind if name.startswith(OPAQUE) else code(name.partition(".")[2])
+            return hashed, power
         return code((atom.kind, *[self.blind(expression(argument)) for argument in atom.arguments])), power
 
 
@@ -289,17 +289,17 @@ def names_in_order(table: NodeTable, element: Element) -> tuple[str, ...]:
     node = table.nodes[element]
     if not node.names:
         return ()
-    known = table.orders.get(element)
-    if known is not None:
-        return known
-    found: dict[str, None] = {}
+    cached = table.orders.get(element)
+    if cached is not None:
+        return cached
+    ordered: dict[str, None] = {}
     for part in _parts(table, node):
         if isinstance(part, Polynomial):
-            _add_names(table, part, found)
+            _add_names(table, part, ordered)
         else:
-            found |= dict.fromkeys(names_in_order(table, part))
-    assert found.keys() == node.names
-    table.orders[element] = tuple(found)
+            ordered |= dict.fromkeys(names_in_order(table, part))
+    assert ordered.keys() == node.names
+    table.orders[element] = tuple(ordered)
     return table.orders[element]
 
 
@@ -327,7 +327,7 @@ def _by_blind(table: NodeTable, parts: list[tuple[float, Element]]) -> list[Elem
     return [part for _, part in sorted(parts, key=lambda item: (item[0], table.nodes[item[1]].blind))]
 
 
-def _add_names(table: NodeTable, value: Polynomial, found: dict[str, None]) -> None:
+def _add_names(table: NodeTable, value: Polynomial, ordered: dict[str, None]) -> None:
     """Add the indices in an integer that are not found yet."""
     terms = [
         (coefficient, sorted([(table.blind_atom(*factor), factor[0]) for factor in monomial], key=_blind_of))
@@ -336,13 +336,13 @@ def _add_names(table: NodeTable, value: Polynomial, found: dict[str, None]) -> N
     for _, factors in sorted(terms, key=lambda term: (term[0], [blind for blind, _ in term[1]])):
         for _, atom in factors:
             if atom.kind == "index" and atom.text.startswith(OPAQUE):
-                found |= dict.fromkeys(names_in_order(table, int(atom.text[2:])))
+                ordered |= dict.fromkeys(names_in_order(table, int(atom.text[2:])))
             elif atom.kind == "index" and atom.text.startswith("#"):
-                found[atom.text] = None
+                ordered[atom.text] = None
             for argument in atom.arguments:
                 inner = expression(argument)
                 if isinstance(inner, Polynomial):
-                    _add_names(table, inner, found)
+                    _add_names(table, inner, ordered)
 
 
 def _blind_of(item: tuple[tuple[int, int], Atom]) -> tuple[int, int]:
@@ -353,8 +353,8 @@ def divisors(table: NodeTable, element: Element) -> dict[str, Dim]:
     """Return the indices in an element that occur only as quotients and remainders, with the size by which they are
     divided: of several sizes the one that divides the others.
     """
-    found = {name: _common_divisor(sizes) for name, sizes in _divided_by(table, element).items()}
-    return {name: by for name, by in found.items() if by is not None}
+    common = {name: _common_divisor(sizes) for name, sizes in _divided_by(table, element).items()}
+    return {name: by for name, by in common.items() if by is not None}
 
 
 def _common_divisor(sizes: frozenset[Dim]) -> Dim | None:
@@ -367,32 +367,32 @@ def _divided_by(table: NodeTable, element: Element) -> Divisions:
     node = table.nodes[element]
     if not node.names:
         return {}
-    known = table.divisions.get(element)
-    if known is not None:
-        return known
-    found: Divisions = {}
+    cached = table.divisions.get(element)
+    if cached is not None:
+        return cached
+    divisions: Divisions = {}
     for argument in node.arguments[1:] if node.kind == "load" else node.arguments[:1]:
         if isinstance(argument, Polynomial):
-            _add_divisions(argument, found)
+            _add_divisions(argument, divisions)
     for part in children(table, element):
         for name, sizes in _divided_by(table, part).items():
-            found[name] = found.get(name, sizes) | sizes
-    table.divisions[element] = found
-    return found
+            divisions[name] = divisions.get(name, sizes) | sizes
+    table.divisions[element] = divisions
+    return divisions
 
 
-def _add_divisions(value: Expression, found: Divisions) -> None:
+def _add_divisions(value: Expression, divisions: Divisions) -> None:
     for monomial, _ in terms_of(value):
         for atom, _ in monomial:
             inner = [expression(argument) for argument in atom.arguments]
             name = index_name(inner[0]) if atom.kind in ("//", "%") else ""
             if name.startswith("#") and not name.startswith(OPAQUE) and _is_size(inner[1]):
-                found[name] = found.get(name, frozenset()) | {inner[1]}
+                divisions[name] = divisions.get(name, frozenset()) | {inner[1]}
             elif atom.kind == "index" and not atom.text.startswith(OPAQUE):
-                found[atom.text] = found.get(atom.text, frozenset()) | {1}
+                divisions[atom.text] = divisions.get(atom.text, frozenset()) | {1}
             else:
                 for part in inner:
-                    _add_divisions(part, found)
+                    _add_divisions(part, divisions)
 
 
 def _is_size(value: Expression) -> bool:

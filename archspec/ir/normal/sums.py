@@ -34,10 +34,10 @@ class IndexSubstitution:
         if not relevant:
             return element
         key = element, relevant
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._remade(element, dict(relevant))
-        return found
+        result = self._known.get(key)
+        if result is None:
+            result = self._known[key] = self._remade(element, dict(relevant))
+        return result
 
     def integer(self, value: Expression, values: Values) -> Expression:
         """Return an integer with other integers in the place of indices."""
@@ -103,9 +103,9 @@ class SumSplitter:
         if self.elements.nodes[body].infinite:
             return self._flattened(body, over)
         for place in sorted(set(self._places(body, over))):
-            found = self._split(body, over, place)
-            if found:
-                return found
+            summands = self._split(body, over, place)
+            if summands:
+                return summands
         return self._flattened(body, over)
 
     def _flattened(self, body: Element, over: SumIndices) -> list[Summation]:
@@ -139,14 +139,14 @@ class SumSplitter:
             return []
         kind = index_name(place.at).partition(".")[0][1:]
         below, above = self.axes.index(f"{kind}l", least), self.axes.index(f"{kind}h", place.extent - least)
-        found: list[Summation] = []
+        summands: list[Summation] = []
         for holds, at, index, extent in (
             (coefficient == -1, below, below, least),
             (coefficient == 1, least + above, above, place.extent - least),
         ):
             inside = self._beside(body, place.condition, holds)
-            found.append(self._with(inside, over, place.at, at, [(index, extent)]))
-        return found
+            summands.append(self._with(inside, over, place.at, at, [(index, extent)]))
+        return summands
 
     def _divided(self, body: Element, over: SumIndices, place: _Place, value: Expression) -> list[Summation]:
         """Return the sum over the quotient and the remainder of an index, if that is what a condition is about."""
@@ -165,8 +165,8 @@ class SumSplitter:
 
     def _with(self, body: Element, over: SumIndices, at: Expression, value: Expression, parts: SumIndices) -> Summation:
         """Return a sum with another integer in the place of an index, and over other indices."""
-        rest = [item for item in over if item[0] != at]
-        return Summation(self._replacing.element(body, {index_name(at): value}), [*rest, *parts])
+        others = [item for item in over if item[0] != at]
+        return Summation(self._replacing.element(body, {index_name(at): value}), [*others, *parts])
 
     def _is_within(self, value: Expression, extent: Dim) -> bool:
         return self.axes.is_at_least(value, 1) and self.axes.is_at_least(extent - value, 1)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def _axes(axis: object, rank: int) -> list[int]:
-    given = cast("Sequence[object]", axis) if isinstance(axis, list | tuple) else (axis,)
-    return sorted([at % rank for at in given if isinstance(at, int)])
+    axes = cast("Sequence[object]", axis) if isinstance(axis, list | tuple) else (axis,)
+    return sorted([at % rank for at in axes if isinstance(at, int)])
 
 
 def split_reduction(
@@ -27,12 +27,12 @@ def split_reduction(
     over = [(n.axes.index(f"s{at}", x.shape[at]), x.shape[at]) for at in axes]
     if keep:
         shape = tuple([1 if at in axes else size for at, size in enumerate(x.shape)])
-        rest = iter([index for at, index in enumerate(n.own(shape)) if at not in axes])
+        remaining = iter([index for at, index in enumerate(n.own(shape)) if at not in axes])
     else:
         shape = tuple([size for at, size in enumerate(x.shape) if at not in axes])
-        rest = iter(n.own(shape))
+        remaining = iter(n.own(shape))
     reduced = iter([index for index, _ in over])
-    indices = [next(reduced) if at in axes else next(rest) for at in range(len(x.shape))]
+    indices = [next(reduced) if at in axes else next(remaining) for at in range(len(x.shape))]
     return n.at(x, indices), over, shape
 
 

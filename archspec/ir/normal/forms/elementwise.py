@@ -22,8 +22,8 @@ def constant(e: Elements, value: object, dtype: str = "") -> Element:
     if isinstance(value, float):
         return e.number(value)
     assert isinstance(value, int | Polynomial)
-    found = e.integer(value)
-    return e.real(found) if dtype == "real" else found
+    element = e.integer(value)
+    return e.real(element) if dtype == "real" else element
 
 
 def _are_integers(e: Elements, *parts: Element) -> bool:
@@ -114,8 +114,8 @@ def floor(e: Elements, x: Element) -> Element:
 
 def _rounded(e: Elements, name: str, x: Element) -> Element:
     """An integer near a real, which is the real itself if that was an integer."""
-    whole = e.as_integer(x)
-    return e.apply(name, (x,), "int") if whole is None else e.integer(whole)
+    integer = e.as_integer(x)
+    return e.apply(name, (x,), "int") if integer is None else e.integer(integer)
 
 
 def equal(e: Elements, a: Element, b: Element) -> Element:

@@ -50,10 +50,10 @@ def concat(n: Arrays, *tensors: Array, axis: int) -> Array:
         if "real" in dtypes:
             parts = [e.real(part) for part in parts]
         seams = [e.at_least_zero(e.integer(i[place] - start)) for start in starts[1:]]  # made in the order of nesting
-        found = parts[-1]
+        element = parts[-1]
         for seam, part in zip(reversed(seams), reversed(parts[:-1]), strict=True):
-            found = e.where(seam, found, part)
-        return found
+            element = e.where(seam, element, part)
+        return element
 
     return n.make((*tensors[0].shape[:place], size, *tensors[0].shape[place + 1 :]), element)
 
@@ -65,12 +65,12 @@ def stack(n: Arrays, *tensors: Array, axis: int) -> Array:
 
 
 def split(n: Arrays, x: Array, sizes: Sequence[Dim], axis: int) -> list[Array]:
-    found: list[Array] = []
+    parts: list[Array] = []
     start: Dim = 0
     for size in sizes:
-        found.append(cut(n, x, axis, start, start + size))
+        parts.append(cut(n, x, axis, start, start + size))
         start = start + size
-    return found
+    return parts
 
 
 def cut(n: Arrays, x: Array, axis: int, start: Dim, stop: Dim | None, step: int = 1) -> Array:

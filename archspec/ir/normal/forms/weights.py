@@ -35,10 +35,10 @@ def forward_substitution(n: Arrays, a: Array, b: Array) -> Array:
         *_, row, column = i
         return e.where(e.at_least_zero(e.integer(row - column - 1)), e.real(n.at(a, i)), e.number(0.0))
 
-    lower, known = n.make(a.shape, below), n.array(b.shape, n.elements.real(b.element))
+    lower, right = n.make(a.shape, below), n.array(b.shape, n.elements.real(b.element))
     shape = (*_common(a.shape[:-2], b.shape[:-2]), *b.shape[-2:])
-    (found,) = n.opaque("forward substitution", shape, [lower, known], [(shape, "real")])
-    return found
+    (solution,) = n.opaque("forward substitution", shape, [lower, right], [(shape, "real")])
+    return solution
 
 
 def linear(n: Arrays, x: Array, weight: Array, bias: Array | None = None) -> Array:
@@ -88,8 +88,8 @@ def convolution(
     taps = [n.axes.index(f"s{axis + 1}", size) for axis, size in enumerate(kernel)]
     over = list(zip((channel, *taps), weight.shape[1:], strict=True))
     sizes = [
-        (size + 2 * end - gap * (taken - 1) - 1) // step + 1
-        for size, taken, step, end, gap in zip(x.shape[2:], kernel, steps, ends, gaps, strict=True)
+        (size + 2 * end - gap * (window - 1) - 1) // step + 1
+        for size, window, step, end, gap in zip(x.shape[2:], kernel, steps, ends, gaps, strict=True)
     ]
 
     def element(i: Indices) -> Element:
@@ -108,8 +108,8 @@ def _transposed_convolution(
 ) -> Array:
     steps, ends, gaps = spaces
     sizes = [
-        (size - 1) * step - 2 * end + gap * (taken - 1) + 1
-        for size, taken, step, end, gap in zip(x.shape[2:], weight.shape[2:], steps, ends, gaps, strict=True)
+        (size - 1) * step - 2 * end + gap * (window - 1) + 1
+        for size, window, step, end, gap in zip(x.shape[2:], weight.shape[2:], steps, ends, gaps, strict=True)
     ]
     return transposed_convolution(n, x, weight, bias, spaces, groups, sizes)
 
@@ -137,9 +137,13 @@ def transposed_convolution(
         hit: list[Element] = []
         at: list[Expression] = []
         for p, tap, step, end, gap, size in zip(place, taps, steps, ends, gaps, x.shape[2:], strict=True):
-            q, rest = n.axes.divide(p + end - tap * gap, step)
+            q, remainder = n.axes.divide(p + end - tap * gap, step)
             at.append(q)
-            hit += [e.is_zero(e.integer(rest)), e.at_least_zero(e.integer(q)), e.at_least_zero(e.integer(size - 1 - q))]
+            hit += [
+                e.is_zero(e.integer(remainder)),
+                e.at_least_zero(e.integer(q)),
+                e.at_least_zero(e.integer(size - 1 - q)),
+            ]
         read = e.where(e.conjunction(hit), n.at(x, [batch, source, *at]), constant(e, 0, n.dtype(x)))
         summed = n.total(multiply(e, read, n.at(weight, [source, own, *taps])), over)
         return summed if bias is None else add(e, summed, n.at(bias, [out]))
@@ -171,8 +175,8 @@ def _windows(n: Arrays, x: Array, kernel: object, stride: object, padding: objec
     steps = sizes if stride is None else _each_axis(stride, rank)
     ends = _each_axis(padding, rank)
     taps = [n.axes.index(f"s{axis}", size) for axis, size in enumerate(sizes)]
-    places = [(size + 2 * end - taken) // step + 1
-              for size, taken, step, end in zip(x.shape[2:], sizes, steps, ends, strict=True)]  # fmt: skip
+    places = [(size + 2 * end - window) // step + 1
+              for size, window, step, end in zip(x.shape[2:], sizes, steps, ends, strict=True)]  # fmt: skip
     shape = (*x.shape[:2], *places)
     batch, channel, *own = n.own(shape)
     at = [p * step - end + tap for p, step, end, tap in zip(own, steps, ends, taps, strict=True)]
@@ -218,13 +222,13 @@ def standardize(n: Arrays, x: Array, axes: list[int], eps: float) -> Array:
     """(x - mean) / sqrt(variance + eps) over axes."""
     e = n.elements
     x = n.array(x.shape, e.real(x.element))
-    body, over, kept = split_reduction(n, x, axes, True)
+    body, over, shape = split_reduction(n, x, axes, True)
     count = e.real(n.total(e.integer(1), over))
-    mean = n.array(kept, e.product([(n.total(body, over), 1.0), (count, -1.0)]))
+    mean = n.array(shape, e.product([(n.total(body, over), 1.0), (count, -1.0)]))
     centred = n.each(x.shape, subtract, x, mean)
     body, over, _ = split_reduction(n, centred, axes, True)
     variance = e.product([(n.total(e.product([(body, 2.0)]), over), 1.0), (count, -1.0)])
-    scale = n.array(kept, e.product([(e.combination([(1.0, variance)], eps), -0.5)]))
+    scale = n.array(shape, e.product([(e.combination([(1.0, variance)], eps), -0.5)]))
     return n.each(x.shape, multiply, centred, scale)
 
 
