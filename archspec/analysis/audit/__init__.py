@@ -1,0 +1,1 @@
+"""`archspec audit`: published calculations, line by line; begin with `api.py`."""

@@ -1,0 +1,1 @@
+"""`archspec compare`: models side by side; begin with `compare.py`."""

@@ -1,0 +1,1 @@
+"""`archspec cost`: `cost.py` for a forward pass, `decoding.py` for `--past`, `memory.py` for bytes."""

@@ -1,0 +1,1 @@
+"""`archspec diff`: changes of tensors (`structure.py`) and operations (`operations.py`)."""

@@ -1,0 +1,1 @@
+"""`archspec explain`: counting conventions behind published numbers; begin with `explain.py`. `flops/` is for FLOPs."""

@@ -1,0 +1,1 @@
+"""`archspec formula`: compilation with open hyperparameters; begin with `api.py` and `derivation.py`."""

@@ -1,0 +1,1 @@
+"""`archspec scaffold`: drafts of specs from checkpoints; begin with `api.py`."""

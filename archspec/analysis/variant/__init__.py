@@ -1,0 +1,1 @@
+"""`archspec new` and the text of model statements with overrides."""

@@ -1,0 +1,1 @@
+"""`archspec verify`: checkpoints against models; begin with `verify.py`."""

@@ -1,4 +1,7 @@
-"""Layers that are modules of `torch.nn`: classes derived from those, which add how the weights are initialized."""
+"""Layers as classes derived from modules of `torch.nn`, which add the initialization of weights.
+
+`known_modules.py` decides which layers are such modules.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Values as Python expressions: begin with `expressions.py`."""

@@ -1,0 +1,1 @@
+"""What generated code is called, and the context that its parts share: begin with `context.py`."""

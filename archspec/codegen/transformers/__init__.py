@@ -1,0 +1,1 @@
+"""`build --to transformers`: begin with `api.py`."""

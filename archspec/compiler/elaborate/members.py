@@ -39,10 +39,15 @@ def merge_ties(module: Module) -> None:
             leaf = find_member(module, alias)
             if alias in module.aliases or not isinstance(leaf, LocatedTensor):
                 continue
-            module.aliases[alias] = counted
-            if leaf.weight.kind == "param":
-                module.total -= leaf.weight.size
-                module.frozen -= leaf.weight.size if leaf.frozen else 0
+            add_alias(module, alias, leaf, counted)
+
+
+def add_alias(module: Module, alias: str, leaf: LocatedTensor, counted: str) -> None:
+    """Make the tensor at `alias` the one at `counted`, and subtract its parameters from the totals."""
+    module.aliases[alias] = counted
+    if leaf.weight.kind == "param":
+        module.total -= leaf.weight.size
+        module.frozen -= leaf.weight.size if leaf.frozen else 0
 
 
 def merge_roles(module: Module) -> None:

@@ -1,4 +1,4 @@
-"""The first pass: the module of a definition, from its hyperparameters alone."""
+"""The first pass: the module of a definition and its totals of parameters, from its hyperparameters alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ties of two tensors, or of all tensors in two modules."""
+"""Ties of two tensors, or of all tensors in two modules: tied ones are subtracted from the totals of their module."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from archspec.compiler.elaborate.application import MAX_SUGGESTION_CANDIDATES
+from archspec.compiler.elaborate.members import add_alias
 from archspec.compiler.evaluate.program import Program
 from archspec.compiler.resolve.unit import Unit
 from archspec.core.diagnostics import suggest
@@ -29,10 +30,7 @@ def tie(program: Program, module: Module, alias: str, counted: str, unit: Unit, 
         if canonical_name(module, counted_name) == name:
             _report_cycle(program, name, counted_name, unit, node)
             continue
-        module.aliases[name] = counted_name
-        if leaf.weight.kind == "param":
-            module.total -= leaf.weight.size
-            module.frozen -= leaf.weight.size if leaf.frozen else 0
+        add_alias(module, name, leaf, counted_name)
     for (name, _), (counted_name, _) in tied_inside:
         if canonical_name(module, name) != canonical_name(module, counted_name):
             first = module.aliases[name]

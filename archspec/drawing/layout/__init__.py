@@ -1,0 +1,1 @@
+"""Where the boxes and lines of a plan are: begin with `layout.py`."""

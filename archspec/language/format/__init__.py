@@ -1,0 +1,1 @@
+"""`archspec fmt`: begin with `file.py`."""

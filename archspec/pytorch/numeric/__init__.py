@@ -1,0 +1,1 @@
+"""Evaluation of normal forms to numbers: `evaluate.py`."""

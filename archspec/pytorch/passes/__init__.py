@@ -1,0 +1,1 @@
+"""Rewriting of exported programs, one idiom in each module; `programs.py` has what they share."""

@@ -1,0 +1,1 @@
+"""Changes of PyTorch while a module is exported, and custom operations."""

@@ -1,0 +1,1 @@
+"""`archspec explain --flops`: counting conventions of operations."""

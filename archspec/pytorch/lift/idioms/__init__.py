@@ -1,0 +1,1 @@
+"""Recognition of computations: attention, norms, rotary positions, experts, tables of constants."""

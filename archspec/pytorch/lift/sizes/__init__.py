@@ -1,0 +1,1 @@
+"""Sizes as hyperparameters: `sizes.py` decides, `candidates.py` proposes formulas."""
