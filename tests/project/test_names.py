@@ -18,7 +18,7 @@ BASELINE = DATA / "names.json"
 
 VARIABLES = {*["found", "given", "known", "rest", "kept", "whole", "made", "taken", "around", "held", "seen_one"]}
 LIMITS = re.compile(r"_?(MOST|LEAST|LARGEST|SMALLEST|LONGEST|SHORTEST|DEEPEST|WIDEST|FEWEST)(_|$)")
-PREPOSITIONS = re.compile(r"_?(of|with|without|by|in|at|over|among|around|beside|from_other)(_|$)")
+PREPOSITIONS = re.compile(r"_?(of|with|without|by|in|at|over|among|around|beside)(_|$)")
 WORDING = re.compile(
     r"^(What|Whatever|The one|The ones|Those|That|As|So|Where) |\b(so many|as many as|that of|those of|of which few|"
     r"which few commands|such a one|at last|the mend|no such one)\b"

@@ -1,1 +1,1 @@
-"""Normal forms of values: `elements.py` (expressions of indices), `arrays.py` (arrays of them), `bodies.py` (models)."""
+"""Normal forms of values: `elements.py` (expressions of indices), `arrays.py` (arrays of them), `bodies.py`."""
