@@ -29,8 +29,7 @@ from archspec.pipeline.model import get_compilation
 torch = pytest.importorskip("torch")
 
 from archspec.ir.normal.origins import LocationIndex
-from archspec.pytorch.numeric.evaluate import Evaluation
-from archspec.pytorch.numeric.memory import EvaluationError
+from archspec.pytorch.numeric.evaluate import Evaluation, EvaluationError
 from archspec.pytorch.prove.sides import model_outputs
 
 SIZES = {"batch": 3, "seq": 4}
@@ -381,7 +380,7 @@ layer Net()(x [batch, seq, 64], y [batch, seq, 64]) -> [batch, 2 * seq, 64] {
 def test_sums_over_pieces_need_the_memory_of_each(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With less memory, values are computed again."""
     monkeypatch.setattr("archspec.pytorch.numeric.evaluate.MAX_BYTES", most)
-    monkeypatch.setattr("archspec.pytorch.numeric.memory.MAX_TOTAL_BYTES", most)
+    monkeypatch.setattr("archspec.pytorch.numeric.evaluate.MAX_TOTAL_BYTES", most)
     body, arrays, numbers = get_compilation(load(PIECES)).body, Arrays(), np.random.default_rng(0)
     sizes = {"batch": 3, "seq": 16}
     inputs = {name: values((3, 16, 64), "real", numbers) for name in ("x", "y")}

@@ -21,8 +21,7 @@ from archspec.ir.ops import OPS
 from archspec.pipeline.model import get_compilation
 from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.numeric.constants import Constants
-from archspec.pytorch.numeric.evaluate import Evaluation
-from archspec.pytorch.numeric.memory import EvaluationError
+from archspec.pytorch.numeric.evaluate import Evaluation, EvaluationError
 from archspec.pytorch.passes.in_place import functionalize
 from archspec.pytorch.passes.programs import guards_of
 from archspec.pytorch.patches.known_numbers import Quotient, known_number_mode

@@ -8,9 +8,8 @@ torch = pytest.importorskip("torch")
 
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from archspec.pytorch.numeric import memory
-from archspec.pytorch.numeric.evaluate import contract
-from archspec.pytorch.numeric.memory import EvaluationError, Values
+from archspec.pytorch.numeric import evaluate
+from archspec.pytorch.numeric.evaluate import EvaluationError, Values, contract
 
 
 class Largest(TorchDispatchMode):
@@ -46,7 +45,7 @@ def test_products_of_any_number_of_factors(count: int) -> None:
 
 
 def test_reductions_are_kept_longer_than_other_values_of_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "MAX_TOTAL_BYTES", 3_000)
+    monkeypatch.setattr(evaluate, "MAX_TOTAL_BYTES", 3_000)
     values = Values(None)
     for element in range(4):
         value = values.counted(torch.zeros(100, dtype=torch.float64))
@@ -55,7 +54,7 @@ def test_reductions_are_kept_longer_than_other_values_of_their_size(monkeypatch:
 
 
 def test_the_largest_values_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "MAX_TOTAL_BYTES", 4_800)
+    monkeypatch.setattr(evaluate, "MAX_TOTAL_BYTES", 4_800)
     values = Values(None)
     for element, count in enumerate([200, 40, 60, 100, 200]):
         value = values.counted(torch.zeros(count, dtype=torch.float64))

@@ -1,11 +1,11 @@
-"""Recurrent layers of PyTorch: a loop over the tokens for each direction of each layer."""
+"""Loops over a length, and recurrent layers of PyTorch: a loop over the tokens for each direction of each layer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from archspec.core.algebra import index
+from archspec.core.algebra import Dim, index
 from archspec.ir.module import Type
 from archspec.ir.normal.arrays import Array, Arrays
 from archspec.ir.normal.forms.elementwise import Each, add, multiply, subtract
@@ -17,6 +17,24 @@ from archspec.pytorch.calls.shape import flip
 from archspec.pytorch.calls.values import Handler, as_list, compute_results, refuse
 
 Tensor = TypeVar("Tensor")
+
+
+# Loops over a length, of which a program has one iteration.
+
+
+def carried(n: Arrays, types: Sequence[Type], start: Array, place: int) -> Array:
+    """Return what an iteration takes from the one before."""
+    return n.stored("carried", (0, place), types[0].shape, types[0].dtype)
+
+
+def looped(n: Arrays, types: Sequence[Type], starts: list[Array], inner: list[Array], afters: list[Array],
+           collected: list[Array], axes: list[int], count: Dim) -> list[Array]:  # fmt: skip
+    """Return what a loop carries in the end, and what it collects; `inner` is what is carried in an iteration."""
+    results = [(type.shape, type.dtype) for type in types]
+    return n.loop((0, axes, 0, count), [*starts, *afters, *collected], results)
+
+
+# Recurrent layers.
 
 
 class Direction(NamedTuple, Generic[Tensor]):
@@ -132,6 +150,8 @@ RNNS = {"tanh": rnn(function("tanh")), "relu": rnn(relu)}
 """The functions of recurrent layers, by activation."""
 
 NAMES: dict[Handler, str] = {
+    carried: "carried",
+    looped: "looped",
     _recurrent(lstm, 2): "lstm",
     _recurrent(gru, 1): "gru",
     **{_recurrent(cell, 1): f"rnn_{activation}" for activation, cell in RNNS.items()},

@@ -8,12 +8,10 @@ from archspec.pytorch.calls import (
     elementwise,
     images,
     layers,
-    loops,
     normalization,
     placing,
     recurrent,
     reductions,
-    sampling,
     shape,
 )
 from archspec.pytorch.calls.values import Handler
@@ -27,12 +25,10 @@ CALLS: dict[str, Handler] = {
         placing,
         layers,
         recurrent,
-        loops,
         reductions,
         normalization,
         contractions,
         images,
-        sampling,
     )
     for handler, called in group.NAMES.items()
     for name in called.split()

@@ -25,10 +25,9 @@ from archspec.pytorch.passes.programs import (
     tensors_of,
 )
 from archspec.pytorch.passes.substitution import rewrite_triangular_solves
-from archspec.pytorch.patches import recurrent
 from archspec.pytorch.patches.intercepting import disable_mask_detection, use_triangular_solver
 from archspec.pytorch.patches.known_numbers import known_number_mode, symbolic_len
-from archspec.pytorch.patches.own_operations import embedding_bag_mode
+from archspec.pytorch.patches.own_operations import embedding_bag_mode, recurrent_layer_mode
 from archspec.pytorch.patches.precision import with_epsilon_of
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def export_module(
             )
             modes.enter_context(_without_cache())
             for mode in (
-                recurrent.recurrent_layer_mode(),
+                recurrent_layer_mode(),
                 embedding_bag_mode(),
                 disable_mask_detection(),
                 known_number_mode(module),

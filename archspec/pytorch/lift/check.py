@@ -16,7 +16,7 @@ from archspec.pipeline.model import get_compilation
 from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift.capture import CapturedModule, Outputs, captured_outputs, outputs_without_inputs
 from archspec.pytorch.lift.subject import Subject
-from archspec.pytorch.numeric.memory import EvaluationError
+from archspec.pytorch.numeric.evaluate import EvaluationError
 from archspec.pytorch.patches.intercepting import restore_attributes
 from archspec.pytorch.patches.precision import in_float64, keeps_rounded
 from archspec.pytorch.prove.api import other_tensors

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from archspec.ir.module import Type
 from archspec.ir.normal.arrays import Array, Arrays
 from archspec.ir.normal.nodes import Element, children
-from archspec.pytorch.numeric.evaluate import Evaluation
-from archspec.pytorch.numeric.memory import EvaluationError
+from archspec.pytorch.numeric.evaluate import Evaluation, EvaluationError
 
 if TYPE_CHECKING:
     import torch

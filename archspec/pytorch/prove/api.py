@@ -15,7 +15,7 @@ from archspec.pipeline.compile import as_model
 from archspec.pipeline.model import Model, ModelLike, get_compilation
 from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.numeric.constants import Constants
-from archspec.pytorch.numeric.memory import EvaluationError
+from archspec.pytorch.numeric.evaluate import EvaluationError
 from archspec.pytorch.prove.numeric import (
     FLOAT32_TOLERANCE,
     MAX_ELEMENTS,

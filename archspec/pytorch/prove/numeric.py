@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from archspec.core.algebra import Polynomial
 from archspec.ir.module import Body, canonical_name, iter_tensors
 from archspec.ir.normal.arrays import Array, Arrays
-from archspec.pytorch.numeric.evaluate import Evaluation
-from archspec.pytorch.numeric.memory import EvaluationError
+from archspec.pytorch.numeric.evaluate import Evaluation, EvaluationError
 from archspec.pytorch.patches.precision import with_epsilon_of
 from archspec.pytorch.prove.sides import example_sizes
 

@@ -23,7 +23,7 @@ from archspec.pytorch.lift.check import (
 from archspec.pytorch.lift.sizes.accidents import coincidental_fields
 from archspec.pytorch.lift.sizes.sizes import ActualSizeError
 from archspec.pytorch.lift.subject import Subject
-from archspec.pytorch.numeric.memory import EvaluationError
+from archspec.pytorch.numeric.evaluate import EvaluationError
 from archspec.pytorch.prove.numeric import RELATIVE_TOLERANCE
 
 nn = torch.nn

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from archspec.core.algebra import Dim
-from archspec.pytorch.calls.loops import carried, looped
+from archspec.pytorch.calls.recurrent import carried, looped
 from archspec.pytorch.lift.operations.handlers import Handler, Types
 from archspec.pytorch.lift.values.builder import Builder
 from archspec.pytorch.lift.values.values import LoopValue, Value, inside_loop

@@ -22,7 +22,7 @@ from archspec.pytorch.lift.check import MAX_PARAMETERS_RUN
 from archspec.pytorch.lift.sizes.expressions import SMALL
 from archspec.pytorch.lift.sizes.sizes import Sizes
 from archspec.pytorch.lift.subject import Subject
-from archspec.pytorch.numeric.memory import EvaluationError
+from archspec.pytorch.numeric.evaluate import EvaluationError
 from archspec.pytorch.prove.api import other_tensors
 from archspec.pytorch.prove.numeric import FLOAT32_TOLERANCE, array_runner, flat, largest_error, module_runner
 from archspec.pytorch.prove.sides import model_outputs
