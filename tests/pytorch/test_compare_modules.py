@@ -20,7 +20,7 @@ from archspec.ir.normal.origins import LocationIndex
 from archspec.ir.ops import OPS
 from archspec.pipeline.model import get_compilation
 from archspec.pytorch.calls.values import UntranslatableError
-from archspec.pytorch.numeric.constants import Constants
+from archspec.pytorch.numeric.constants import Constants, are_same
 from archspec.pytorch.numeric.evaluate import Evaluation, EvaluationError
 from archspec.pytorch.passes.in_place import functionalize
 from archspec.pytorch.passes.programs import guards_of
@@ -114,12 +114,35 @@ def test_constant_tables_have_the_values_of_the_module() -> None:
     other, missing = "the constant table `rope` has other values", "the constant table `rope` has no values"
     assert refusal(small, None) == refusal(small, torch.empty(2, device="meta")) == missing
     assert refusal(small, torch.tensor([0.5, -0.25])) == ""
-    assert refusal(small, torch.tensor([0.5 + 0.9e-5, -0.25 - 0.9e-5])) == ""
-    assert refusal(small, torch.tensor([0.5 + 1.1e-5, -0.25])) == refusal(small, torch.tensor([0.5, 0.25])) == other
-    assert refusal(small, torch.tensor([0.5, -0.25 - 1.1e-5])) == refusal(small, torch.tensor([[0.5, -0.25]])) == other
+    assert refusal(small, torch.tensor([0.5 * (1 + 1.8e-6), -0.25 * (1 - 1.8e-6)])) == ""
     assert (
-        refusal(large, torch.tensor([0.503, -400.0])) == "" and refusal(large, torch.tensor([0.505, -400.0])) == other
+        refusal(small, torch.tensor([0.5 * (1 + 2.2e-6), -0.25])) == refusal(small, torch.tensor([0.5, 0.25])) == other
     )
+    assert refusal(small, torch.tensor([0.5, -0.25 - 1e-6])) == refusal(small, torch.tensor([[0.5, -0.25]])) == other
+    assert refusal(large, torch.tensor([0.5, -400.0005])) == ""
+    assert refusal(large, torch.tensor([0.500002, -400.0])) == refusal(large, torch.tensor([0.5, -400.002])) == other
+    assert refusal(small, torch.tensor([1, 0])) == "the elements of the constant table `rope` are int numbers"
+
+
+@pytest.mark.parametrize(
+    ("values", "constant", "expected"),
+    [
+        (torch.tensor([3, 5]), torch.tensor([3, 5], dtype=torch.int32), True),
+        (torch.tensor([3, 261]), torch.tensor([3, 5], dtype=torch.int8), False),
+        (torch.tensor([10**9]), torch.tensor([10**9 + 1]), False),
+        (torch.tensor([True, False]), torch.tensor([True, False]), True),
+        (torch.tensor([True, False]), torch.tensor([True, True]), False),
+        (torch.tensor([1 / 3], dtype=torch.float64), torch.tensor([1 / 3], dtype=torch.bfloat16), True),
+        (torch.tensor([1e-50, 1.0], dtype=torch.float64), torch.tensor([0.0, 1.0]), False),
+        (torch.tensor([0.0, 1.0], dtype=torch.float64), torch.tensor([0.0, 1.0]), True),
+        (torch.tensor([1e39], dtype=torch.float64), torch.tensor([torch.inf]), False),
+        (torch.tensor([-torch.inf], dtype=torch.float64), torch.tensor([-torch.inf]), True),
+        (torch.tensor([torch.nan], dtype=torch.float64), torch.tensor([torch.nan]), False),
+        (torch.tensor([1e-6, 1e6], dtype=torch.float64), torch.tensor([1.00001e-6, 1e6]), False),
+    ],
+)
+def test_constants_are_the_same_element_by_element(values: Any, constant: Any, expected: bool) -> None:
+    assert are_same(values, constant) == expected
 
 
 class Tabled(torch.nn.Module):

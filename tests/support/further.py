@@ -10,7 +10,6 @@ from torch.overrides import TorchFunctionMode
 
 import archspec
 from archspec.pytorch.calls.values import UntranslatableError
-from archspec.pytorch.lift.calling import call_exception
 from archspec.pytorch.lift.check import ComparisonError, UndecidedError, check_unrounded
 from archspec.pytorch.lift.sources.architecture import (
     Architecture,
@@ -34,8 +33,10 @@ from archspec.pytorch.lift.sources.shrinking import merge_fields, shrink_fields
 from archspec.pytorch.lift.sources.unfilled import build_uninitialized
 from archspec.pytorch.lift.subject import Subject
 from archspec.pytorch.patches.precision import in_float64 as without_rounding
-from archspec.pytorch.prove.api import equivalent, other_tensors
+from archspec.pytorch.prove.api import equivalent
 from archspec.pytorch.prove.numeric import MAX_ELEMENTS
+from archspec.pytorch.prove.tables import other_tensors
+from archspec.pytorch.run.calling import call_exception
 
 FURTHER = Choices((6, 7, 8), 1, (9, 3, 18), 3, (6, 6), 127, 84, 6, (18, 4, 3, 2), (0, 3, 1, 2, 5), (3, 1, 2, 4))
 """Sizes other than those of `archspec.pytorch.lift.sources.proposals`."""

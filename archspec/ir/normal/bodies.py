@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
 from archspec.core.algebra import Expression, Polynomial, index, substitute
@@ -34,8 +35,8 @@ class ArrayObserver(Protocol):
 class NormalFormBuilder:
     """Normal forms of the bodies of one model, whose `places` and `constants` are noted if they are given.
 
-    Tensors are called by their names in `module`, after a `prefix`. With `keeps_float32`, a conversion to float32 is
-    not left out: proofs ignore the precision of intermediate values.
+    Tensors are called by their names in `module`, or by those that these have in `counted`, after a `prefix`. With
+    `keeps_float32`, a conversion to float32 is not left out: proofs ignore the precision of intermediate values.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class NormalFormBuilder:
         constants: ArrayObserver | None = None,
         *,
         keeps_float32: bool = False,
+        counted: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.arrays = arrays
         self.module = module
@@ -54,6 +56,7 @@ class NormalFormBuilder:
         self._constants = constants
         self._prefix = prefix
         self._keeps_float32 = keeps_float32
+        self._counted = counted
         self._budget = VisitLimit()
         self._indices: dict[str, Expression] = {}
 
@@ -112,7 +115,9 @@ class NormalFormBuilder:
             (table,) = self.outputs(weight.value, [])
             assert table is not None
             return table
-        return self.arrays.stored("tensor", self._prefix + name, weight.type.shape, weight.type.dtype)
+        return self.arrays.stored(
+            "tensor", self._prefix + self._counted.get(name, name), weight.type.shape, weight.type.dtype
+        )
 
     def _operation(self, call: Call, inputs: list[Array | None]) -> list[Array | None]:
         if OPS[call.type].trains:

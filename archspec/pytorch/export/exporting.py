@@ -56,6 +56,40 @@ def examples(module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping
     return {name: example(type) for name, type in inputs.items()}
 
 
+def is_without_values(tensor: torch.Tensor) -> bool:
+    """Whether a tensor has a type and a shape alone."""
+    from torch._subclasses import FakeTensor
+
+    return isinstance(tensor, FakeTensor) or tensor.is_meta
+
+
+def varied(inputs: Mapping[str, torch.Tensor], has_other_integers: bool = True) -> dict[str, torch.Tensor]:
+    """Return inputs of the same types and sizes with other elements: integers beyond 1 are those given, in another
+    order; others are 0 and 1, beginning with 1, so that masks hide something but not everything. All integers are those
+    given unless it `has_other_integers`.
+    """
+    import torch
+
+    generator = torch.Generator().manual_seed(sum([tensor.numel() for tensor in inputs.values()]))
+
+    def other(tensor: torch.Tensor) -> torch.Tensor:
+        if is_without_values(tensor) or not tensor.numel() or tensor.is_complex():
+            return tensor
+        if tensor.is_floating_point():
+            drawn = torch.randn(tensor.shape, generator=generator, dtype=torch.float64)
+            return tensor + drawn.to(tensor.device, tensor.dtype)
+        if tensor.dtype != torch.bool and not has_other_integers:
+            return tensor
+        if not 0 <= int(tensor.min()) <= int(tensor.max()) <= 1:
+            return tensor.flip([*range(tensor.dim())])
+        found = torch.randint(0, 2, tensor.shape, generator=generator)
+        if tensor.dim() > 1:
+            found[..., 0] = 1
+        return found.to(tensor.device, tensor.dtype)
+
+    return {name: other(tensor) for name, tensor in inputs.items()}
+
+
 def export_module(
     module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping[str, int], decomposed: bool = True
 ) -> ExportedProgram:

@@ -13,12 +13,12 @@ from archspec.pipeline.compile import loads
 from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift.capture import CapturedModule, LoopError, capture_module
 from archspec.pytorch.lift.check import TooLargeToRunError, check, check_size, check_without
-from archspec.pytorch.lift.repeating import check_repeatable
 from archspec.pytorch.lift.sizes.accidents import Draft, Fields, drop_coincidental_fields
 from archspec.pytorch.lift.sizes.sizes import ActualSizeError, SizeDependenceError, Sizes, first_difference
 from archspec.pytorch.lift.spec_text import source
 from archspec.pytorch.lift.statements.program import SizeChange
 from archspec.pytorch.lift.subject import Subject, subject_of
+from archspec.pytorch.prove.state import check_repeatable
 
 if TYPE_CHECKING:
     import torch

@@ -17,7 +17,6 @@ from archspec.pytorch.export.capture import MultiplesOnlyError
 from archspec.pytorch.export.exporting import examples, export_module
 from archspec.pytorch.lift.notation.names import FREE_NAMES, identifier
 from archspec.pytorch.lift.operations.recording import FormRecording, Recording
-from archspec.pytorch.lift.repeating import changed_mode, modes_of
 from archspec.pytorch.lift.signatures import Signatures, record_signatures
 from archspec.pytorch.lift.statements.program import NO_SIZE_CHANGE, LiftedProgram, SizeChange, build_program
 from archspec.pytorch.lift.subject import Subject
@@ -26,6 +25,7 @@ from archspec.pytorch.passes.iterations import trace_loops
 from archspec.pytorch.passes.programs import dtype_of, formula_of, nodes_of, tensor_of
 from archspec.pytorch.passes.rolling import roll_loops
 from archspec.pytorch.patches.intercepting import restore_attributes
+from archspec.pytorch.prove.state import changed_mode, modes_of
 
 if TYPE_CHECKING:
     import torch

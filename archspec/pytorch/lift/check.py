@@ -19,7 +19,6 @@ from archspec.pytorch.lift.subject import Subject
 from archspec.pytorch.numeric.evaluate import EvaluationError
 from archspec.pytorch.patches.intercepting import restore_attributes
 from archspec.pytorch.patches.precision import in_float64, keeps_rounded
-from archspec.pytorch.prove.api import other_tensors
 from archspec.pytorch.prove.numeric import FLOAT32_TOLERANCE as FLOAT32
 from archspec.pytorch.prove.numeric import (
     MAX_ELEMENTS,
@@ -30,6 +29,7 @@ from archspec.pytorch.prove.numeric import (
     module_runner,
 )
 from archspec.pytorch.prove.sides import accepts, example_sizes, model_outputs, require_small_sizes
+from archspec.pytorch.prove.tables import other_tensors
 
 if TYPE_CHECKING:
     import torch

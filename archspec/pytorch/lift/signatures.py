@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from archspec.pytorch.calls.values import UntranslatableError
-from archspec.pytorch.lift.calling import call_module
 from archspec.pytorch.passes.programs import dtype_of
+from archspec.pytorch.prove.numeric import output_names
+from archspec.pytorch.run.calling import call_module
 
 if TYPE_CHECKING:
     import torch
@@ -44,7 +45,7 @@ def record_signatures(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> 
     finally:
         for handle in handles:
             handle.remove()
-    return Signatures(found, _output_names(outputs))
+    return Signatures(found, output_names(outputs))
 
 
 def _recorder(
@@ -71,22 +72,3 @@ def _arguments(name: str, value: object) -> list[Argument]:
     if isinstance(value, list | tuple):
         return [argument for item in cast("list[object]", value) for argument in _arguments(name, item)]
     return []
-
-
-def _output_names(outputs: object) -> list[str]:
-    """Return a name for each tensor among the outputs; an empty one where they have none. Those of a part, such as the
-    outputs of an encoder, begin with the name of the part.
-    """
-    if isinstance(outputs, dict):
-        items = cast("dict[str, object]", outputs)
-        return [
-            "_".join(filter(None, [key, name if isinstance(value, dict) else ""]))
-            for key, value in items.items()
-            for name in _output_names(value)
-        ]
-    fields = cast("tuple[str, ...]", getattr(outputs, "_fields", ()))
-    if isinstance(outputs, tuple) and fields:
-        return _output_names(dict(zip(fields, cast("tuple[object, ...]", outputs), strict=True)))
-    if isinstance(outputs, list | tuple):
-        return [name for item in cast("list[object]", outputs) for name in _output_names(item)]
-    return [""] if hasattr(outputs, "shape") else []

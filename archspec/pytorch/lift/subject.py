@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from archspec.pytorch.lift.calling import call_exception
+from archspec.pytorch.run.calling import call_exception
 
 if TYPE_CHECKING:
     import torch

@@ -44,7 +44,7 @@ class Constants:
             if self._arrays.dtype(array) != type.dtype:
                 continue
             values = self._of(array)
-            if values is not None and _are_same(values.flatten(), value.flatten()):
+            if values is not None and are_same(values.flatten(), value.flatten()):
                 return self._arrays.reshape(array, type.shape)
         return None
 
@@ -74,9 +74,11 @@ class Constants:
         return True
 
 
-def _are_same(values: torch.Tensor, constant: torch.Tensor) -> bool:
-    """Whether a constant has these values, up to the rounding of each."""
-    if values.to(constant.dtype).equal(constant):
-        return True
+def are_same(values: torch.Tensor, constant: torch.Tensor) -> bool:
+    """Whether a constant has these values, up to the rounding of each real."""
+    if not constant.is_floating_point():
+        return values.equal(constant.to(values.dtype))
+    rounded = (values.to(constant.dtype) == constant) & (constant != 0.0) & constant.isfinite()
     errors = (values.double() - constant.double()).abs()
-    return constant.is_floating_point() and bool((errors <= CONSTANT_TOLERANCE * values.abs()).all())
+    is_near = (values == constant) | (errors <= CONSTANT_TOLERANCE * values.abs())
+    return bool((rounded | is_near & (constant.isfinite() == values.isfinite())).all())

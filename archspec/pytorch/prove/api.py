@@ -14,24 +14,31 @@ from archspec.ir.normal.origins import LocationIndex
 from archspec.pipeline.compile import as_model
 from archspec.pipeline.model import Model, ModelLike, get_compilation
 from archspec.pytorch.calls.values import UntranslatableError
+from archspec.pytorch.export.exporting import is_without_values
 from archspec.pytorch.numeric.constants import Constants
 from archspec.pytorch.numeric.evaluate import EvaluationError
+from archspec.pytorch.patches.intercepting import restore_attributes
 from archspec.pytorch.prove.numeric import (
     FLOAT32_TOLERANCE,
     MAX_ELEMENTS,
     RELATIVE_TOLERANCE,
     Run,
     array_runner,
+    flat,
+    has_others,
     largest_error,
     module_runner,
+    output_names,
 )
 from archspec.pytorch.prove.sides import (
     FirstDifference,
+    example_inputs,
     first_difference,
     model_outputs,
     module_outputs,
-    stored_tensors,
 )
+from archspec.pytorch.prove.state import check_repeatable
+from archspec.pytorch.prove.tables import model_table, other_tensors, table_difference
 
 if TYPE_CHECKING:
     from torch import nn
@@ -90,11 +97,15 @@ def _compare_models(a: Model, b: Model) -> Equivalence:
     reason = _other_signature(a, b)
     if reason:
         return found.replace(verdict="different", reason=reason)
+    owners = [get_compilation(each).compiled.module for each in (a, b)]
+    names = model_table(owners[0]).rows
+    counted = {canonical_name(owners[1], name): canonical_name(owners[0], name) for name in names}
     for left, right in zip(_bodies(a), _bodies(b), strict=True):
         arrays = Arrays()
         places = LocationIndex(arrays), LocationIndex(arrays)
         try:
-            ours, theirs = model_outputs(arrays, left, places[0]), model_outputs(arrays, right, places[1])
+            ours = model_outputs(arrays, left, places[0])
+            theirs = model_outputs(arrays, right, places[1], counted=counted)
         except ArithmeticError as problem:
             return found.replace(verdict="not proven", reason=_without_form(problem))
         unequal = first_difference(arrays, [*left.named_outputs()], ours, theirs, places)
@@ -109,15 +120,12 @@ def _compare_module(model: Model, module: nn.Module) -> Equivalence:
     reason = other_tensors(model, module)
     if reason:
         return found.replace(verdict="different", reason=reason)
-    training = module.training
-    module.eval()
-    try:
+    with restore_attributes(module):
+        module.eval()
         for body in _bodies(model):
             found = _compare_body(found, body, module)
             if not found:
                 return found
-    finally:
-        module.train(training)
     return found
 
 
@@ -129,10 +137,23 @@ def _compare_body(found: Equivalence, body: Body, module: nn.Module) -> Equivale
         ours = model_outputs(arrays, body, places[0], constants)
     except ArithmeticError as problem:
         return found.replace(verdict="not proven", reason=_without_form(problem))
+    refusal = ""
+    order = [*range(len(ours))]
+    try:
+        called = check_repeatable(module, *example_inputs(module, body))
+        order = _order(body, called)
+    except UntranslatableError as problem:
+        refusal = str(problem)
+    except _OutputError as difference:
+        return found.replace(verdict="different", reason=str(difference))
+    except Exception as problem:  # of any class, as it comes from the module
+        refusal = f"calling it fails: {problem}"
     try:
         theirs = module_outputs(arrays, module, body, places[1], constants)
     except (UntranslatableError, ArithmeticError) as problem:
         reason = _without_form(problem) if isinstance(problem, ArithmeticError) else str(problem)
+        if refusal:
+            return found.replace(verdict="not proven", reason=f"{reason}; {refusal}")
         return _decided(
             found.replace(reason=reason),
             body,
@@ -140,14 +161,55 @@ def _compare_body(found: Equivalence, body: Body, module: nn.Module) -> Equivale
             module_runner(module, body),
             FLOAT32_TOLERANCE,
         )
+    if refusal:
+        return found.replace(verdict="not proven", reason=refusal)
     if len(ours) != len(theirs):
         return found.replace(verdict="different", reason=f"{len(theirs)} outputs instead of {len(ours)}")
+    theirs = [theirs[place] for place in order]
     unequal = first_difference(arrays, [*body.named_outputs()], ours, theirs, places)
-    if unequal is None:
+    runs = array_runner(arrays, ours), module_runner(module, body, order=order)
+    if unequal is not None:
+        return _decided(found.replace(unequal=unequal), body, *runs, FLOAT32_TOLERANCE)
+    return _confirmed(found, body, module, *runs)
+
+
+class _OutputError(Exception):
+    """The outputs of a module have other names than those of a model, or are no tensors."""
+
+
+def _order(body: Body, called: object) -> list[int]:
+    """Return the places of a model's outputs among those of a module: the same ones, unless these are in a dict.
+
+    Outputs without a name, in the spec or in the module, are compared by their places. Raises _OutputError.
+    """
+    ours = [name for name, slot in body.outputs if isinstance(slot, int)]
+    theirs = output_names(called)
+    count = len(flat(called))
+    if has_others(called):
+        raise _OutputError("the outputs of the module are not all tensors")
+    if count != len(ours):
+        raise _OutputError(f"{count} outputs instead of {len(ours)}")
+    if len({*theirs}) < len(theirs):
+        return [*range(count)]
+    if type(called) is dict and sorted(ours) == sorted(theirs):
+        return [theirs.index(name) for name in ours]
+    for name, other in zip(ours, theirs, strict=True):
+        if name and other and name != other:
+            raise _OutputError(f"the outputs differ: `{other}` instead of `{name}`")
+    return [*range(count)]
+
+
+def _confirmed(found: Equivalence, body: Body, module: nn.Module, ours: Run, theirs: Run) -> Equivalence:
+    """Return the verdict for a module whose program is equal, which may do something else when it is not exported."""
+    if any(is_without_values(tensor) for tensor in module.state_dict(keep_vars=True).values()):
         return found
-    return _decided(
-        found.replace(unequal=unequal), body, array_runner(arrays, ours), module_runner(module, body), FLOAT32_TOLERANCE
-    )
+    try:
+        error = largest_error(body, ours, theirs, all_numbers=False)
+    except EvaluationError:
+        return found
+    if error is None or error <= FLOAT32_TOLERANCE:
+        return found
+    return found.replace(verdict="different", reason="it is not what `torch.export` records of it", error=error)
 
 
 def _without_form(problem: ArithmeticError) -> str:
@@ -190,7 +252,6 @@ def _other_signature(a: Model, b: Model) -> str:
             {name: type.shape for name, type in a.outputs.items()},
             {name: type.shape for name, type in b.outputs.items()},
         ),
-        ("tensors", _shapes(a), _shapes(b)),
     ]
     for what, ours, theirs in sides:
         name = next((name for name in [*ours, *theirs] if ours.get(name) != theirs.get(name)), None)
@@ -198,32 +259,13 @@ def _other_signature(a: Model, b: Model) -> str:
             return f"the {what} differ: `{name}`"
     if [*a.outputs] != [*b.outputs]:
         return f"the outputs are in another order: `{'`, `'.join(b.outputs)}`"
-    return ""
+    return table_difference(*[model_table(get_compilation(each).compiled.module) for each in (a, b)])
 
 
 def _optional(model: Model) -> dict[str, object]:
     """Return the inputs that a model need not be given."""
     required = dict(get_compilation(model).body_without_optional_inputs().inputs)
     return {name: type for name, type in model.inputs.items() if name not in required}
-
-
-def other_tensors(model: Model, module: nn.Module) -> str:
-    """Describe how the tensors of a module differ from those of a model; empty if they do not."""
-    ours, theirs = _shapes(model), stored_tensors(module)
-    for name in [*ours, *theirs]:
-        if name not in ours or name not in theirs or ours[name] != theirs[name].shape:
-            return f"the tensors differ: `{name}`"
-    first: dict[object, str] = {}
-    owner = get_compilation(model).compiled.module
-    for name, tensor in theirs.items():
-        tied, own = first.setdefault(("module", tensor.storage), name), canonical_name(owner, name)
-        if tied != first.setdefault(("model", own), name):
-            return f"the tied tensors differ: `{name}`"
-    return ""
-
-
-def _shapes(model: Model) -> dict[str, tuple[int, ...]]:
-    return {tensor.name: tensor.shape for tensor in (*model.tensors, *model.buffers)}
 
 
 def _is_module(value: object) -> bool:

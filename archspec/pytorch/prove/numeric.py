@@ -69,15 +69,18 @@ def largest_error(
             if all_numbers and not torch.equal(a.isnan(), b.isnan()):
                 return float("inf")
             known = ~(a.isnan() | b.isnan())
-            error = max(error, _difference(a.double().where(known, 0.0), b.double().where(known, 0.0)))
+            is_real = a.is_floating_point() or b.is_floating_point()
+            error = max(error, _difference(a.double().where(known, 0.0), b.double().where(known, 0.0), is_real))
     return error
 
 
-def _difference(a: torch.Tensor, b: torch.Tensor) -> float:
+def _difference(a: torch.Tensor, b: torch.Tensor, is_real: bool) -> float:
     """Return the largest difference, relative to the largest element that is not huge, as hidden scores are.
 
-    Huge and infinite elements differ relative to themselves.
+    Huge and infinite elements differ relative to themselves, and integers exactly.
     """
+    if not is_real:
+        return float((a - b).abs().max())
     sizes = a.abs().maximum(b.abs())
     is_huge = sizes >= HIDING_MAGNITUDE
     scale = max(1.0, float(sizes.where(~is_huge, 0.0).max()))
@@ -129,8 +132,15 @@ def array_runner(arrays: Arrays, outputs: Sequence[Array], most: int | None = No
     return run
 
 
-def module_runner(module: nn.Module, body: Body, unused: Mapping[str, torch.Tensor] | None = None) -> Run:
-    """Return what runs a copy of a module in float64; `unused` are inputs of the module that the body does not have."""
+def module_runner(
+    module: nn.Module,
+    body: Body,
+    unused: Mapping[str, torch.Tensor] | None = None,
+    order: Sequence[int] | None = None,
+) -> Run:
+    """Return what runs a copy of a module in float64, whose outputs are put in this `order`; `unused` are inputs of the
+    module that the body does not have.
+    """
     import torch
 
     owner = body.module
@@ -143,7 +153,8 @@ def module_runner(module: nn.Module, body: Body, unused: Mapping[str, torch.Tens
             for name, tensor in copy.state_dict(keep_vars=True).items():
                 tensor.data = values["tensor", canonical_name(owner, name)]  # a module may also have it in a list
             with torch.no_grad(), with_epsilon_of(module):
-                return flat(copy(**given))
+                outputs = flat(copy(**given))
+                return outputs if order is None else [outputs[place] for place in order]
         except Exception as problem:  # of any class, as it comes from the module
             raise EvaluationError(f"calling the module fails: {problem}") from problem
 
@@ -161,3 +172,33 @@ def flat(outputs: object) -> list[torch.Tensor]:
     if isinstance(outputs, dict):
         outputs = [*cast("dict[str, object]", outputs).values()]
     return [tensor for item in cast("Sequence[object]", outputs) for tensor in flat(item)]
+
+
+def has_others(outputs: object) -> bool:
+    """Whether the outputs of a module are not all tensors or None."""
+    import torch
+
+    if isinstance(outputs, dict):
+        outputs = [*cast("dict[str, object]", outputs).values()]
+    if isinstance(outputs, list | tuple):
+        return any(has_others(item) for item in cast("Sequence[object]", outputs))
+    return outputs is not None and not isinstance(outputs, torch.Tensor)
+
+
+def output_names(outputs: object) -> list[str]:
+    """Return a name for each tensor among the outputs; an empty one where they have none. Those of a part, such as the
+    outputs of an encoder, begin with the name of the part.
+    """
+    if isinstance(outputs, dict):
+        items = cast("dict[str, object]", outputs)
+        return [
+            "_".join(filter(None, [str(key), name if isinstance(value, dict) else ""]))
+            for key, value in items.items()
+            for name in output_names(value)
+        ]
+    fields = cast("tuple[str, ...]", getattr(outputs, "_fields", ()))
+    if isinstance(outputs, tuple) and fields:
+        return output_names(dict(zip(fields, cast("tuple[object, ...]", outputs), strict=True)))
+    if isinstance(outputs, list | tuple):
+        return [name for item in cast("list[object]", outputs) for name in output_names(item)]
+    return [""] if hasattr(outputs, "shape") else []

@@ -16,8 +16,9 @@ from archspec.pytorch.calls.complex import Complex
 from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.export.capture import MIN_EXPORTED_SIZE, Capture
 from archspec.pytorch.export.exporting import examples, export_module
-from archspec.pytorch.numeric.constants import Constants
+from archspec.pytorch.numeric.constants import Constants, are_same
 from archspec.pytorch.numeric.evaluate import Evaluation
+from archspec.pytorch.passes.programs import dtype_of
 from archspec.pytorch.patches.intercepting import restore_attributes
 
 if TYPE_CHECKING:
@@ -75,11 +76,15 @@ MAX_TRIED_SIZE = 100_000
 
 
 def model_outputs(
-    arrays: Arrays, body: Body, places: LocationIndex | None = None, constants: Constants | None = None
+    arrays: Arrays,
+    body: Body,
+    places: LocationIndex | None = None,
+    constants: Constants | None = None,
+    counted: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Array]:
-    """Return the outputs of a model that are present."""
+    """Return the outputs of a model that are present. The tensors in `counted` are called by those names."""
     inputs = [arrays.stored("input", name, type.shape, type.dtype) for name, type in body.inputs]
-    found = NormalFormBuilder(arrays, body.module, places, constants=constants).outputs(body, inputs)
+    found = NormalFormBuilder(arrays, body.module, places, constants=constants, counted=counted).outputs(body, inputs)
     return [output for output in found if output is not None]
 
 
@@ -113,6 +118,11 @@ def module_outputs(
             raise UntranslatableError("it has complex outputs")
         outputs += [] if output is None else [output]
     return outputs
+
+
+def example_inputs(module: nn.Module, body: Body) -> list[dict[str, Tensor]]:
+    """Return inputs of the types that a body has, at two sizes."""
+    return [examples(module, dict(body.inputs), example_sizes(body, start)) for start in (3, 4)]
 
 
 def require_all_sizes(
@@ -198,27 +208,12 @@ def check_table(arrays: Arrays, table: Array, value: Tensor | None, name: str) -
     """Raise Untranslatable unless a constant table has the values that a module computed."""
     if value is None or value.device.type == "meta":
         raise UntranslatableError(f"the constant table `{name}` has no values")
+    if dtype_of(value) != arrays.dtype(table):
+        raise UntranslatableError(f"the elements of the constant table `{name}` are {dtype_of(value)} numbers")
     expected = Evaluation(arrays, {}, {}).array(table)
-    tolerance = 1e-5 * max(1.0, float(expected.abs().max()))
-    if expected.shape != value.shape or not bool(((expected - value.double()).abs() <= tolerance).all()):
+    if expected.shape != value.shape or not are_same(expected, value):
         raise UntranslatableError(f"the constant table `{name}` has other values")
 
 
 MAX_CALLED_LENGTH = 4096
 """Maximum input length with which a module is called to test whether it accepts it."""
-
-
-class StoredTensor(NamedTuple):
-    """A tensor of a module: its shape, and where it is stored, which is the same for tied tensors only."""
-
-    shape: tuple[int, ...]
-    storage: object
-
-
-def stored_tensors(module: nn.Module) -> dict[str, StoredTensor]:
-    """Return the tensors that a module stores, by name."""
-    found: dict[str, StoredTensor] = {}
-    for name, tensor in module.state_dict(keep_vars=True).items():
-        place = tensor.untyped_storage()._cdata, tensor.storage_offset()  # pyright: ignore[reportPrivateUsage]
-        found[name] = StoredTensor(tuple(tensor.shape), place)
-    return found

@@ -186,9 +186,10 @@ class Placed(nn.Module):
 def test_buckets_between_rounded_bounds_are_those_of_pytorch(count: int) -> None:
     module = Placed(count).eval()
     rows: list[torch.Tensor] = []
-    module.table.register_forward_hook(lambda table, given, result: rows.append(given[0][0]))
+    handle = module.table.register_forward_hook(lambda table, given, result: rows.append(given[0][0]))
     x = torch.zeros(2, count, 4)
     module(x)
+    handle.remove()
     text = archspec.lift(module, (x,))
     assert str(rows[0].tolist()) in " ".join(text.split())
     assert "(x [batch, " in text

@@ -99,7 +99,7 @@ def test_tensors_that_a_list_has_as_well_are_no_constants(kind: str, read: str) 
     [
         ("part", "it reads a part of its `weight` that was taken before the call"),
         ("buffer", "its computation differs from its program"),
-        ("alias", "its computation differs from its program"),
+        ("alias", "`alias` is in the memory of `weight`, but is another tensor"),
         ("closure", "its computation differs from its program"),
     ],
 )

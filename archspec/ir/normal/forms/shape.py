@@ -110,9 +110,13 @@ def roll(n: Arrays, x: Array, shift: object, axis: object) -> Array:
 
     for by, at in zip(shifts, axes, strict=True):
         size = x.shape[at % len(x.shape)]
-        first = by % size if isinstance(size, int) else by
+        is_once, is_back = (n.axes.is_at_least(size - way, 0) for way in (by, -by))
+        if is_once and n.axes.is_at_least(by, 0):
+            first = by
+        else:
+            first = by + size if is_back and n.axes.is_at_least(-by, 1) else by % size
         if first != 0:
-            middle = size - first if not isinstance(first, int) or first > 0 else -first
+            middle = size - first
             x = concat(n, cut(n, x, at, middle, size), cut(n, x, at, 0, middle), axis=at)
     return x
 

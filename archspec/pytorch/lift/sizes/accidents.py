@@ -17,15 +17,15 @@ from archspec.core.diagnostics import ArchError
 from archspec.ir.normal.arrays import Arrays
 from archspec.pipeline.compile import compile_text, loads
 from archspec.pipeline.model import get_compilation
-from archspec.pytorch.lift.calling import call_module
 from archspec.pytorch.lift.check import MAX_PARAMETERS_RUN
 from archspec.pytorch.lift.sizes.expressions import SMALL
 from archspec.pytorch.lift.sizes.sizes import Sizes
 from archspec.pytorch.lift.subject import Subject
 from archspec.pytorch.numeric.evaluate import EvaluationError
-from archspec.pytorch.prove.api import other_tensors
 from archspec.pytorch.prove.numeric import FLOAT32_TOLERANCE, array_runner, flat, largest_error, module_runner
 from archspec.pytorch.prove.sides import model_outputs
+from archspec.pytorch.prove.tables import other_tensors
+from archspec.pytorch.run.calling import call_module
 
 if TYPE_CHECKING:
     from torch import nn

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from archspec.core.diagnostics import ArchError, make_error
 from archspec.ir.ops import OPS
-from archspec.pytorch.lift.calling import MAX_FILLED, call_exception
-from archspec.pytorch.lift.repeating import changed_mode, modes_of
 from archspec.pytorch.lift.sources.fields import Fields, are_fields, is_configuration, kind_of, numbers_in
 from archspec.pytorch.lift.sources.patterns import has_patterns, names_layers
 from archspec.pytorch.lift.sources.proposals import CHOICES, PROPOSALS, THIRD, Choices, Proposal
 from archspec.pytorch.lift.sources.shrinking import hidden_changes, merge_fields, shrink_fields
 from archspec.pytorch.lift.sources.unfilled import build_on_meta, build_uninitialized
 from archspec.pytorch.lift.subject import Subject
+from archspec.pytorch.prove.state import changed_mode, modes_of
+from archspec.pytorch.run.calling import MAX_FILLED, call_exception
 
 if TYPE_CHECKING:
     import torch

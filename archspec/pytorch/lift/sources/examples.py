@@ -9,9 +9,9 @@ from math import prod
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from archspec.pytorch.calls.values import as_list
-from archspec.pytorch.lift.calling import MAX_INPUTS
 from archspec.pytorch.lift.sources.fields import Fields
 from archspec.pytorch.lift.sources.packed import patches, takes_one_image
+from archspec.pytorch.run.calling import MAX_INPUTS
 
 if TYPE_CHECKING:
     import torch

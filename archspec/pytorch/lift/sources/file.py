@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from archspec.core.diagnostics import make_error, suggest
-from archspec.pytorch.lift.calling import call_exception
 from archspec.pytorch.lift.sources import examples as known
 from archspec.pytorch.lift.sources.architecture import Architecture, ordered
 from archspec.pytorch.lift.sources.fields import Fields, is_integer
 from archspec.pytorch.lift.sources.inputs import InputDeclaration, examples, inputs_following_fields
 from archspec.pytorch.lift.subject import Subject
+from archspec.pytorch.run.calling import call_exception
 from archspec.pytorch.run.factories import call_factory, load_factory, parameters_of
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from archspec.pytorch.lift.sources.source import CoincidentSizeError, LayerPatte
 from archspec.pytorch.lift.sources.subjects import source_of
 from archspec.pytorch.lift.subject import Subject
 from archspec.pytorch.patches.precision import in_float64, keep_epsilon
-from archspec.pytorch.prove.api import other_tensors
+from archspec.pytorch.prove.tables import other_rows
 
 
 def lift_source(text: str, inputs: Sequence[str] = ()) -> str:
@@ -45,7 +45,7 @@ def lift_or_replace(source: Source) -> str:
 def _lifted(source: Source) -> str:
     spec = lift_subject(source.subject)
     model = loads(spec)
-    name, reason = source.subject.name, other_tensors(model, source.actual())
+    name, reason = source.subject.name, other_rows(model, source.actual())
     if reason:
         reason = f"the spec lifted from a small module is wrong at the actual sizes: {reason}"
         raise make_error("lift", f"cannot lift `{name}`: {reason}") from LayerPatternError(reason)

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from archspec.core.addresses import is_inside, parent
-from archspec.pytorch.passes.programs import dtype_of
-from archspec.pytorch.prove.sides import stored_tensors
+from archspec.pytorch.prove.tables import module_table
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -60,19 +59,15 @@ class StoredTensors:
     def __init__(self, module: nn.Module) -> None:
         import torch
 
-        places = stored_tensors(module)
-        parameters = dict(module.named_parameters(remove_duplicate=False))
+        rows, places = module_table(module)
         self.names: dict[str, LiftedTensor] = {}
         self.own: dict[str, list[str]] = defaultdict(list)
         self._groups: dict[object, list[str]] = defaultdict(list)
-        for name, tensor in module.state_dict(keep_vars=True).items():
-            frozen = name in parameters and not tensor.requires_grad
-            self.names[name] = LiftedTensor(
-                tuple(tensor.shape), dtype_of(tensor), name not in parameters, frozen, places[name].storage
-            )
+        for name, row in rows.items():
+            is_frozen = row.is_parameter and not row.is_trained
+            self.names[name] = LiftedTensor(row.shape, row.dtype, not row.is_parameter, is_frozen, places[name])
             self.own[parent(name)].append(name)
-            if tensor.numel():
-                self._groups[places[name].storage].append(name)
+            self._groups[places[name]].append(name)
         modules = dict(cast("Iterable[tuple[str, nn.Module]]", module.named_modules()))
         self._embeddings = {f"{path}.weight" for path, part in modules.items() if isinstance(part, torch.nn.Embedding)}
 

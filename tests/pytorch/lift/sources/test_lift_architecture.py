@@ -12,7 +12,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from archspec import ArchError
-from archspec.pytorch.lift.calling import call_exception
 from archspec.pytorch.lift.sources import configuration
 from archspec.pytorch.lift.sources.architecture import (
     Architecture,
@@ -34,6 +33,7 @@ from archspec.pytorch.lift.sources.variations import (
     with_longer,
     with_more_heads,
 )
+from archspec.pytorch.run.calling import call_exception
 
 nn = torch.nn
 FIELDS: dict[str, object] = {

@@ -11,7 +11,6 @@ torch = pytest.importorskip("torch")
 from torch._subclasses.fake_tensor import FakeTensor
 
 import archspec
-from archspec.pytorch.lift.calling import call_module
 from archspec.pytorch.lift.sources.architecture import Architecture
 from archspec.pytorch.lift.sources.lifting import lift_or_replace
 from archspec.pytorch.lift.sources.patterns import shows_rule
@@ -20,6 +19,7 @@ from archspec.pytorch.lift.sources.shrinking import shrink_fields
 from archspec.pytorch.lift.sources.subjects import source_of_architecture
 from archspec.pytorch.lift.sources.unfilled import build_uninitialized
 from archspec.pytorch.lift.sources.variations import shrinks_lists
+from archspec.pytorch.run.calling import call_module
 
 nn = torch.nn
 FIELDS = {"hidden_size": 64, "intermediate_size": 200, "num_hidden_layers": 5, "vocab_size": 100}
