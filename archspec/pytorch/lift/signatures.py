@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.passes.programs import dtype_of
 from archspec.pytorch.prove.numeric import output_names
+from archspec.pytorch.prove.state import without_nested_tensors
 from archspec.pytorch.run.calling import call_module
 
 if TYPE_CHECKING:
@@ -39,7 +40,10 @@ def record_signatures(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> 
         part.register_forward_pre_hook(_recorder(found, path, part), with_kwargs=True) for path, part in modules.items()
     ]
     try:
-        outputs = call_module(module, inputs)
+        with without_nested_tensors(module):
+            outputs = call_module(module, inputs)
+    except UntranslatableError:
+        raise
     except Exception as problem:  # of any class, as it comes from the module
         raise UntranslatableError(f"calling it fails: {problem}") from problem
     finally:

@@ -434,7 +434,7 @@ class _Context:
         function = getattr(self.torch, name, None)
         if function is None:
             raise EvaluationError(f"`{name}` is not evaluated")
-        found = function(*parts)
+        found = function(*[part.double() if dtype == "real" else part for part in parts])
         return found.long() if dtype == "int" else found
 
     def _load(self, base: torch.Tensor, indices: Sequence[Expression]) -> torch.Tensor:

@@ -238,7 +238,7 @@ def check_repeatable(
     rounds = accepted(others) if others is not None else []
     used = _copy(module, start)
     modes, stored = modes_of(used), [name for name, _ in (*module.named_parameters(), *module.named_buffers())]
-    with _without_nested_tensors(used):
+    with without_nested_tensors(used):
         first = call_keeping_changes(used, _cloned(inputs))
     found = [_outputs(used, given) for given, _ in rounds]
     before = Snapshot(used)
@@ -279,7 +279,7 @@ def _outputs(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> list[torc
 
 
 @contextmanager
-def _without_nested_tensors(module: nn.Module) -> Generator[None]:
+def without_nested_tensors(module: nn.Module) -> Generator[None]:
     """Raise Untranslatable where an `nn.TransformerEncoder` is called for nested tensors in inference: its outputs are
     then 0 at padded places, where they are not while it is trained or exported.
     """
