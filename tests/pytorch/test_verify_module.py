@@ -70,7 +70,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_module_is_verified(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", "net.arch", "--module", "net.py"]) == 0
-    assert "Equal: proven for all inputs" in capsys.readouterr().out
+    assert "Equal: proven for all finite inputs" in capsys.readouterr().out
     assert main(["verify", "net.arch", "--module", "net.py:other"]) == 1
     out = capsys.readouterr().out
     assert "Different: the outputs differ by" in out
@@ -124,7 +124,12 @@ def test_either_a_checkpoint_or_a_module_is_verified(capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("found", "sentence"),
     [
-        (("equal",), "Equal: proven for all inputs, values of the tensors, and sizes from 2 on, up to rounding."),
+        (
+            ("equal",),
+            "Equal: proven for all finite inputs, values of the tensors, and sizes from 2 on that both accept, up to "
+            "rounding, except in rows that a mask hides completely. The tensors have the same names, shapes, types, "
+            "kinds and ties, the outputs the same names.",
+        ),
         (
             ("outputs equal", "a loop", None, 2.4e-16),
             "Not proven (a loop), but the outputs are equal: they differ by at most 2e-16 in float64.",

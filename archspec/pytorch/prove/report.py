@@ -8,6 +8,13 @@ from archspec.core.reports.tables import View, columns
 from archspec.ir.normal.origins import ModuleLocation
 from archspec.pytorch.prove.api import Equivalence
 
+EQUAL = (
+    "Equal: proven for all finite inputs, values of the tensors, and sizes from 2 on that both accept, up to rounding, "
+    "except in rows that a mask hides completely. The tensors have the same names, shapes, types, kinds and ties, the "
+    "outputs the same names."
+)
+"""What is established for the verdict `equal`."""
+
 
 def contents(found: Equivalence) -> Document:
     """Return the content of JSON and YAML output."""
@@ -51,7 +58,7 @@ def verdict(found: Equivalence) -> str:
     because = f" ({found.reason})" if found.reason else ""
     match found.verdict:
         case "equal":
-            return "Equal: proven for all inputs, values of the tensors, and sizes from 2 on, up to rounding."
+            return EQUAL
         case "outputs equal":
             return (
                 f"Not proven{because}, but the outputs are equal: they differ by at most {found.error:.1g} in float64."
