@@ -29,7 +29,7 @@ from archspec.pytorch.prove.numeric import (
     module_runner,
 )
 from archspec.pytorch.prove.sides import accepts, example_sizes, model_outputs, require_small_sizes
-from archspec.pytorch.prove.tables import other_tensors
+from archspec.pytorch.prove.tables import other_rows, overlap
 
 if TYPE_CHECKING:
     import torch
@@ -108,6 +108,8 @@ def check(text: str, overrides: Mapping[str, PlainValue], module: nn.Module, cap
     of a module with loops over a length are always compared, as two iterations stand for all.
     """
     body = _with_tensors(text, overrides, module)
+    if reason := overlap(module):
+        raise UntranslatableError(reason)
     pair = _check_outputs(body, module, captured.outputs, _unused(body, _examples(captured)))
     require_small_sizes(captured.recording, module, body, example_sizes(body), pair.unused)
     _check_longer(pair, captured)
@@ -155,7 +157,7 @@ def _with_tensors(text: str, overrides: Mapping[str, PlainValue], module: nn.Mod
         model = compile_text(text, "<text>", None, overrides)
     except ArchError as error:
         raise UntranslatableError(f"its spec does not compile: {error.diagnostics[0].message}") from error
-    reason = other_tensors(model, module)
+    reason = other_rows(model, module)
     if reason:
         raise UntranslatableError(f"its spec declares different tensors: {reason}")
     return get_compilation(model).body
