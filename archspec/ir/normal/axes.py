@@ -10,7 +10,7 @@ from functools import reduce
 from math import gcd
 from typing import TypeAlias, cast
 
-from archspec.core.algebra import Atom, Dim, Expression, dim_max, dim_min, has_lower_bound, symbols
+from archspec.core.algebra import Atom, Dim, Expression, Polynomial, dim_max, dim_min, has_lower_bound, symbols
 from archspec.core.algebra.polynomial import expression, terms_of
 from archspec.ir.normal.nodes import index_of, single
 
@@ -23,6 +23,16 @@ class Axes:
     def __init__(self) -> None:
         self._numbers: dict[Dim, int] = {}
         self._extents: list[Dim] = []
+        self._required: dict[Polynomial, None] = {}
+
+    def require(self, size: Dim) -> None:
+        """Note the size of an axis of a computation, which is only for those dimensions where it is at least 1."""
+        if isinstance(size, Polynomial) and not has_lower_bound(size, 1):
+            self._required[size] = None
+
+    def is_nonnegative(self, value: Expression) -> bool:
+        """Whether an integer is 0 or more for all dimensions that the computation is for."""
+        return any(self.is_at_least(value - size + 1, 0) for size in (1, *self._required))
 
     def index(self, kind: str, extent: Dim) -> Expression:
         """Return the index of an axis: 0 if there is no other."""

@@ -62,6 +62,8 @@ class NormalFormBuilder:
 
     def outputs(self, body: Body, inputs: Sequence[Array | None], prefix: str = "") -> list[Array | None]:
         """Return the outputs of a body, at an address that `prefix` ends in a dot after; definitions are expanded."""
+        for size in {size for type in body.types for size in type.shape}:
+            self.arrays.axes.require(size)
         return self.fold(body, inputs, prefix, lambda call, operands: self.opened(call, operands, prefix))
 
     def table(self, name: str) -> Array | None:

@@ -110,7 +110,7 @@ def roll(n: Arrays, x: Array, shift: object, axis: object) -> Array:
 
     for by, at in zip(shifts, axes, strict=True):
         size = x.shape[at % len(x.shape)]
-        is_once, is_back = (n.axes.is_at_least(size - way, 0) for way in (by, -by))
+        is_once, is_back = (n.axes.is_nonnegative(size - way) for way in (by, -by))
         if is_once and n.axes.is_at_least(by, 0):
             first = by
         else:
