@@ -1,10 +1,12 @@
-"""Optional libraries: the import of PyTorch, and silencing of log messages about the code of libraries."""
+"""Optional libraries, their log messages, and what modules of users print."""
 
 from __future__ import annotations
 
 import logging
+import os
+import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from types import ModuleType
 
 from archspec.core.diagnostics import missing_package_error
@@ -31,3 +33,19 @@ def silence_loggers(*names: str) -> Generator[None]:
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
+
+
+@contextmanager
+def print_to_stderr() -> Generator[None]:
+    """Write what code of users prints to standard error, as standard output is for results."""
+    sys.stdout.flush()
+    output = os.dup(1)
+    os.dup2(2, 1)  # also for what does not print through `sys.stdout`
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        for stream in filter(None, (sys.__stdout__, sys.stderr)):
+            stream.flush()
+        os.dup2(output, 1)
+        os.close(output)

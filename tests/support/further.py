@@ -28,9 +28,9 @@ from archspec.pytorch.lift.sources.fields import (
     is_list,
     kind_of,
 )
+from archspec.pytorch.lift.sources.inputs import build_uninitialized
 from archspec.pytorch.lift.sources.proposals import PROPOSALS, SHALLOW, Choices
 from archspec.pytorch.lift.sources.shrinking import merge_fields, shrink_fields
-from archspec.pytorch.lift.sources.unfilled import build_uninitialized
 from archspec.pytorch.lift.subject import Subject
 from archspec.pytorch.patches.precision import in_float64 as without_rounding
 from archspec.pytorch.prove.api import equivalent

@@ -136,6 +136,9 @@ class Capture:
                     self._note(node, found)
                 except UntranslatableError as problem:
                     raise UntranslatableError(f"{problem}, in {_place(node)}") from problem
+                except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as problem:
+                    reason = f"`{operation_name(node)}` has no form as it is used here"
+                    raise UntranslatableError(f"{reason}, in {_place(node)}") from problem
             else:
                 raise UntranslatableError(f"it reads `{node.target}`")
         outputs: list[object] = as_list(output.args[0])
@@ -194,7 +197,10 @@ class Capture:
         left, right = [size_of(side, self._symbols) for side in guard.args]
         difference = left - right
         names = symbols(difference)
-        rest = substitute(difference, dict.fromkeys(names, 0))
+        try:
+            rest = substitute(difference, dict.fromkeys(names, 0))
+        except ZeroDivisionError:  # of a quotient or remainder by a size
+            return None
         multiple = split_multiple(difference - rest)
         if multiple is None or not isinstance(rest, int):
             return None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from os.path import basename
+from traceback import extract_tb
 from typing import TYPE_CHECKING, TypeVar
 
 from archspec.core.diagnostics import ArchError, make_error
@@ -12,7 +14,7 @@ from archspec.language.format.api import format
 from archspec.pipeline.compile import loads
 from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift.capture import CapturedModule, LoopError, capture_module
-from archspec.pytorch.lift.check import TooLargeToRunError, check, check_size, check_without
+from archspec.pytorch.lift.check import TooLargeToRunError, check, check_build, check_size, check_without
 from archspec.pytorch.lift.sizes.accidents import Draft, Fields, drop_coincidental_fields
 from archspec.pytorch.lift.sizes.sizes import ActualSizeError, SizeDependenceError, Sizes, first_difference
 from archspec.pytorch.lift.spec_text import source
@@ -37,11 +39,19 @@ def lift(module: nn.Module, example_inputs: Mapping[str, torch.Tensor] | Sequenc
 
 def lift_subject(subject: Subject) -> str:
     """Return the spec of a module, given evidence for its sizes and names for its hyperparameters."""
-    return as_refusal(type(subject.module).__name__, lambda: _lift_module(subject))
+    return as_refusal(type(subject.module).__name__, lambda: _lift_module(subject), _place_of(subject.module))
 
 
-def as_refusal(name: str, function: Callable[[], Result]) -> Result:
-    """Return the result of a function. Any exception becomes one refusal to lift the module of that name."""
+def _place_of(module: nn.Module) -> str:
+    """Return where `forward` of a module is written."""
+    code = getattr(type(module).forward, "__code__", None)
+    return "" if code is None else f", in {basename(code.co_filename)}:{code.co_firstlineno}"
+
+
+def as_refusal(name: str, function: Callable[[], Result], place: str = "") -> Result:
+    """Return the result of a function. Any exception becomes one refusal to lift the module of that name, which is
+    written at a place.
+    """
     try:
         return run_with_deep_stack(function)
     except ArchError:
@@ -49,9 +59,9 @@ def as_refusal(name: str, function: Callable[[], Result]) -> Result:
     except UntranslatableError as problem:
         raise make_error("lift", f"cannot lift `{name}`: {problem}".splitlines()[0]) from problem
     except Exception as problem:  # of any class: there is either a spec or one refusal
-        reason = f"{type(problem).__name__} in archspec: {problem}"
-        help = "report this, with the module"
-        raise make_error("lift", f"cannot lift `{name}`: {reason}".splitlines()[0], help=help) from problem
+        *_, line = extract_tb(problem.__traceback__)
+        help = f"report this, with the module: an error at line {line.lineno} of archspec's {basename(line.filename)}"
+        raise make_error("lift", f"cannot lift `{name}`: archspec finds no spec for it{place}", help=help) from problem
 
 
 def _lift_module(subject: Subject) -> str:
@@ -119,6 +129,7 @@ def _spec(subject: Subject, first: CapturedModule, optional: bool, loops: bool) 
     check(draft, {}, subject.module, first)
     if second is not None and other is not None and sizes.other is not None:
         check(draft, sizes.seconds(), second.module, other)
+        check_build(draft, sizes.seconds())
     if first.program.optional:
         try:
             check_without(draft, {}, subject, first.program.optional, first)
@@ -129,4 +140,6 @@ def _spec(subject: Subject, first: CapturedModule, optional: bool, loops: bool) 
     except ArchError as error:
         reason = f"the spec of a small one does not compile for its sizes: {error.diagnostics[0].message}"
         raise ActualSizeError(reason) from error
-    return written(sizes, subject.actual, params)
+    found = written(sizes, subject.actual, params)
+    check_build(found, {})
+    return found

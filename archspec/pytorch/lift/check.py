@@ -30,6 +30,7 @@ from archspec.pytorch.prove.numeric import (
 )
 from archspec.pytorch.prove.sides import accepts, example_sizes, model_outputs, require_small_sizes
 from archspec.pytorch.prove.tables import other_rows, overlap
+from archspec.pytorch.run.to_torch import to_torch
 
 if TYPE_CHECKING:
     import torch
@@ -117,6 +118,17 @@ def check(text: str, overrides: Mapping[str, PlainValue], module: nn.Module, cap
         _check_values(pair, captured)
 
 
+def check_build(text: str, overrides: Mapping[str, PlainValue]) -> None:
+    """Raise Untranslatable unless a module can be made of a spec."""
+    import torch
+
+    try:
+        with torch.device("meta"):
+            to_torch(compile_text(text, "<text>", None, overrides))
+    except ArchError as error:
+        raise UntranslatableError(f"no module can be built of its spec: {error.diagnostics[0].message}") from error
+
+
 def check_again(text: str, overrides: Mapping[str, PlainValue], subject: Subject) -> None:
     """Raise Untranslatable unless a spec is another module of the same class."""
     body = _with_tensors(text, overrides, subject.module)
@@ -160,6 +172,10 @@ def _with_tensors(text: str, overrides: Mapping[str, PlainValue], module: nn.Mod
     reason = other_rows(model, module)
     if reason:
         raise UntranslatableError(f"its spec declares different tensors: {reason}")
+    trained = {tensor.name: tensor.trainable for tensor in model.tensors}
+    for name, tensor in module.named_parameters(remove_duplicate=False):
+        if trained.get(name, tensor.requires_grad) != tensor.requires_grad:
+            raise UntranslatableError(f"its spec {'trains' if trained[name] else 'freezes'} `{name}`, unlike it")
     return get_compilation(model).body
 
 
@@ -225,8 +241,9 @@ def _check_excluded(pair: _Pair, excluded: Set[tuple[str, int]]) -> None:
     for name, size in excluded:
         try:
             error = pair.error({name: size}) if size <= MAX_TRIED_LENGTH else None
-        except EvaluationError:
-            error = None
+        except EvaluationError as problem:
+            reason = f"it has a branch for `{name} == {size}`, where its outputs cannot be compared: {problem}"
+            raise UntranslatableError(reason) from None
         if error is None or error > FLOAT32_TOLERANCE:
             raise UntranslatableError(f"it can only be exported where `{name} != {size}`")
 

@@ -1,4 +1,4 @@
-"""Names of arguments and outputs: those of `forward`, seen in one call of the module."""
+"""Names of arguments and outputs, recorded in one call of a module."""
 
 from __future__ import annotations
 

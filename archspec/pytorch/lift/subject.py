@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from archspec.pytorch.run.calling import call_exception
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
+
+
+class Sample(NamedTuple):
+    """A module without values, the numbers that it was made of, and whether one with values can be called."""
+
+    numbers: Mapping[str, object]
+    module: torch.nn.Module
+    runs: Callable[[], bool]
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,8 @@ class Subject:
     """The module with another value of one of the `numbers`, and inputs; None if that cannot be built or called."""
     third: Callable[[], Subject | None] | None = None
     """A module of the same class with further sizes, for which the spec has to hold; None if there is none."""
+    samples: Callable[[], Iterator[Sample]] | None = None
+    """Modules with other numbers, each of them much smaller or larger, whose tensors the spec has to have."""
     has_patterns: bool = False
     """Whether the configuration says that layers differ by their numbers."""
     deep: Callable[[bool], Subject | None] | None = None

@@ -80,7 +80,9 @@ class _Functionalizer:
                 self._copy(node)
 
     def _copy(self, node: Node) -> None:
-        self._current[node] = self.made.node_copy(node, self._value)
+        self._current[node] = made = self.made.node_copy(node, self._value)
+        if node.op == "placeholder":
+            made.name = node.name  # which a copy only keeps unless it is that of a function of Python
         storage = storage_of(node)
         if storage is not None:
             self._version[node] = self._changes.get(storage, 0)

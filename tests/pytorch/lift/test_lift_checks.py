@@ -230,8 +230,10 @@ def test_single_sizes_that_a_program_is_not_for_are_compared() -> None:
         assert checked(error) == [{"seq": 4}] and checked(error, check.MAX_TRIED_LENGTH) == [
             {"seq": check.MAX_TRIED_LENGTH}
         ]
-    for error in (2 * FLOAT32_TOLERANCE, None, NOTHING):
-        with pytest.raises(UntranslatableError, match=r"^it can only be exported where `seq != 4`$"):
+    compared = "it has a branch for `seq == 4`, where its outputs cannot be compared: "
+    differs = "it can only be exported where `seq != 4`$"
+    for error, reason in ((2 * FLOAT32_TOLERANCE, differs), (None, differs), (NOTHING, compared)):
+        with pytest.raises(UntranslatableError, match=f"^{reason}"):
             checked(error)
     with pytest.raises(
         UntranslatableError, match=f"^it can only be exported where `seq != {check.MAX_TRIED_LENGTH + 1}`$"

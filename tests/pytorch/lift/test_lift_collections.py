@@ -11,7 +11,7 @@ from paths import DATA
 torch = pytest.importorskip("torch")
 
 import archspec
-from archspec.pytorch.lift.sources.collections import subject_of_collection
+from archspec.pytorch.lift.sources.file import subject_of_collection
 from archspec.pytorch.lift.sources.lifting import lift_source
 from archspec.pytorch.prove.api import equivalent
 

@@ -9,7 +9,7 @@ from builders import builder, given, text
 
 from archspec.core.algebra import symbol
 from archspec.ir.module import Type
-from archspec.pytorch.lift.idioms.attentions import MAX_STEPS, rewrite_attention
+from archspec.pytorch.lift.idioms.attention import MAX_STEPS, rewrite_attention
 from archspec.pytorch.lift.idioms.rotary import rewrite_rotary_scaling
 from archspec.pytorch.lift.operations.counterparts import COUNTERPARTS
 from archspec.pytorch.lift.values.builder import Builder

@@ -269,16 +269,17 @@ def test_modules_of_a_file_in_the_place_of_small_ones(file: str) -> None:
     hidden: Any = found.subject.numbers["hidden"]
     assert found.subject.numbers == {"hidden": hidden, "layers": 3, "gap": 3} and hidden != 16
     assert found.subject.second is not None and found.subject.second().numbers["gap"] == 6
-    same, relayered, whole, wide, actual = [make() for make in found.others(None)]
+    same, relayered, wide = [make() for make in found.others(None)]
     assert same.subject.second is not None and same.subject.second().numbers["gap"] == 3
     assert relayered.subject.numbers["layers"] == 5
+    assert wide.subject.numbers["hidden"] == 4 * hidden
+    assert found.keeping is not None
+    whole, actual = found.keeping(["hidden", "gap"]), found.keeping(())
     second = whole.subject.second
     assert second is not None
     assert [[*own.numbers] for own in (whole.subject, second())] == [["hidden", "gap"]] * 2
     assert (len(whole.subject.module.layers), actual.subject.module.hidden) == (3, 16)
-    assert wide.subject.numbers["hidden"] == 4 * hidden
-    made = same, relayered, whole, wide, actual
-    assert [len(other.others(None)) for other in made] == [0, 0, 1, 1, 0]
+    made = same, relayered, wide, whole, actual
     assert [source.whole is found.whole for source in made] == [True, True, True, True, False]
     assert all(source.actual() is found.actual() for source in made)
     assert all([item.name for item in source.declared] == ["x"] for source in (found, same, actual))

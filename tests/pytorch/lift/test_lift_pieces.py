@@ -24,7 +24,7 @@ from archspec.pytorch.lift.notation.names import (
     role_statements,
 )
 from archspec.pytorch.lift.notation.notation import quote_address
-from archspec.pytorch.lift.sources.patterns import shows_rule
+from archspec.pytorch.lift.sources.fields import shows_rule
 from archspec.pytorch.lift.values.numbers import is_counted_exactly, literal
 from archspec.pytorch.lift.values.views import Layout, Pattern, pattern
 

@@ -119,7 +119,7 @@ def test_tensors_are_declared_as_what_they_are() -> None:
     module.head = nn.Linear(3, 4)
     module.head.weight = module.words.weight
     stored = StoredTensors(module)
-    assert {name: stored.modifiers(name) for name in stored.names} == {
+    assert {name: stored.modifiers(name, "") for name in stored.names} == {
         "weight": "param",
         "fixed": "frozen param",
         "counts": "buffer int",

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from archspec.pytorch.lift.sizes import candidates, remainders
+from archspec.pytorch.lift.sizes import candidates
 from archspec.pytorch.lift.sizes.candidates import Candidate, FieldExpression
 
 Expressions = dict[FieldExpression, tuple[float, float]]
@@ -294,32 +294,32 @@ def texts(found: list[FieldExpression]) -> list[str]:
 def test_sizes_with_more_of_something() -> None:
     fields = {"a": (10, 20), "b": (74, 84), "c": (73, 83), "num_layers": (70, 80), "still": (10, 10), "other": (70, 81),
               "unknown": (70, None), "vocab_size": (65, 75), "still_vocab": (73, 73)}  # fmt: skip
-    assert texts(remainders.with_some_more(74, 84, fields)) == ["a + 64", "c + 1", "vocab_size + 9"]
-    assert texts(remainders.with_some_more(75, 85, fields)) == ["b + 1", "c + 2", "vocab_size + 10"]
-    assert texts(remainders.with_more_rows(74, 84, fields)) == ["vocab_size + 9"]
-    assert texts(remainders.with_more_rows(129, 139, fields)) == ["vocab_size + 64"]
-    assert texts(remainders.with_more_rows(130, 140, fields)) == []
-    assert texts(remainders.with_more_rows(65, 75, fields)) == []
-    assert texts(remainders.with_more_rows(74, 74, fields)) == ["still_vocab + 1"]
+    assert texts(candidates.with_some_more(74, 84, fields)) == ["a + 64", "c + 1", "vocab_size + 9"]
+    assert texts(candidates.with_some_more(75, 85, fields)) == ["b + 1", "c + 2", "vocab_size + 10"]
+    assert texts(candidates.with_more_rows(74, 84, fields)) == ["vocab_size + 9"]
+    assert texts(candidates.with_more_rows(129, 139, fields)) == ["vocab_size + 64"]
+    assert texts(candidates.with_more_rows(130, 140, fields)) == []
+    assert texts(candidates.with_more_rows(65, 75, fields)) == []
+    assert texts(candidates.with_more_rows(74, 74, fields)) == ["still_vocab + 1"]
     places = of(("p ** 2", (9, 16)), ("q ** 2", (4, 9)))
-    assert texts(remainders.with_more_places(10, 17, places)) == ["p ** 2 + 1"]
-    assert texts(remainders.with_more_places(73, 80, places)) == ["p ** 2 + 64"]
-    assert texts(remainders.with_more_places(74, 81, places)) == []
-    assert texts(remainders.with_more_places(9, 16, places)) == []
-    assert texts(remainders.with_more_places(9, 14, places)) == ["q ** 2 + 5"]
+    assert texts(candidates.with_more_places(10, 17, places)) == ["p ** 2 + 1"]
+    assert texts(candidates.with_more_places(73, 80, places)) == ["p ** 2 + 64"]
+    assert texts(candidates.with_more_places(74, 81, places)) == []
+    assert texts(candidates.with_more_places(9, 16, places)) == []
+    assert texts(candidates.with_more_places(9, 14, places)) == ["q ** 2 + 5"]
 
 
 def test_widths_times_a_number() -> None:
     fields = {"hidden_size": (8, 12), "state_dim": (12, 20), "d": (4, 6), "side": (4, 6), "still_dim": (4, 4),
               "unknown_dim": (4, None), "width": (2, 3)}  # fmt: skip
-    assert texts(remainders.with_times(24, 36, fields)) == ["3 * hidden_size", "6 * d"]  # 12 is a field
-    assert texts(remainders.with_times(512, 768, fields)) == ["64 * hidden_size"]
-    assert texts(remainders.with_times(520, 780, fields)) == []
-    assert texts(remainders.with_times(8, 12, fields)) == []
-    assert texts(remainders.with_times(10, 15, fields)) == ["5 * width"]
-    assert texts(remainders.with_times(60, 100, fields)) == ["5 * state_dim"]
-    assert texts(remainders.with_times(10, 15, {"d_model": (2, 3)})) == ["5 * d_model"]
-    assert texts(remainders.with_times(60, 90, fields)) == ["15 * d", "30 * width"]
+    assert texts(candidates.with_times(24, 36, fields)) == ["3 * hidden_size", "6 * d"]  # 12 is a field
+    assert texts(candidates.with_times(512, 768, fields)) == ["64 * hidden_size"]
+    assert texts(candidates.with_times(520, 780, fields)) == []
+    assert texts(candidates.with_times(8, 12, fields)) == []
+    assert texts(candidates.with_times(10, 15, fields)) == ["5 * width"]
+    assert texts(candidates.with_times(60, 100, fields)) == ["5 * state_dim"]
+    assert texts(candidates.with_times(10, 15, {"d_model": (2, 3)})) == ["5 * d_model"]
+    assert texts(candidates.with_times(60, 90, fields)) == ["15 * d", "30 * width"]
     heads = {"num_heads": (6, 8), "inner": (48, 72)}
     for size, found in (
         (8, ["8 * num_heads"]),
@@ -328,7 +328,7 @@ def test_widths_times_a_number() -> None:
         (7, []),
         (769, []),
     ):
-        assert texts(remainders.with_times(6 * size, 8 * size, heads)) == found
+        assert texts(candidates.with_times(6 * size, 8 * size, heads)) == found
 
 
 def test_widths_that_are_joined() -> None:
@@ -336,38 +336,38 @@ def test_widths_that_are_joined() -> None:
               "num_layers": (3, 7), "hidden": (30, 70)}  # fmt: skip
     for times in (2, 4):
         expected = [f"dim + {times} * rank"]
-        assert texts(remainders.with_multiples(10 + 3 * times, 20 + 7 * times, fields)) == expected
-    assert texts(remainders.with_multiples(23, 47, fields)) == ["rank + 2 * dim"]
-    assert texts(remainders.with_multiples(70, 160, fields)) == ["dim + 2 * hidden"]
+        assert texts(candidates.with_multiples(10 + 3 * times, 20 + 7 * times, fields)) == expected
+    assert texts(candidates.with_multiples(23, 47, fields)) == ["rank + 2 * dim"]
+    assert texts(candidates.with_multiples(70, 160, fields)) == ["dim + 2 * hidden"]
     for a, b in ((13, 27), (25, 55), (16, 35), (20, 34), (11, 19), (21, 41), (20, 30)):
-        assert texts(remainders.with_multiples(a, b, fields)) == []
+        assert texts(candidates.with_multiples(a, b, fields)) == []
 
 
 def test_numbers_times_squares() -> None:
     fields = {"side": (4, 6), "channels": (3, 5), "heads": (2, 3), "still": (5, 5), "unknown": (2, None)}
-    assert texts(remainders.with_squares(16, 36, fields)) == ["side ** 2"]
-    assert texts(remainders.with_squares(64, 144, fields)) == ["4 * side ** 2"]
-    assert texts(remainders.with_squares(80, 180, fields)) == ["still * side ** 2"]
-    assert texts(remainders.with_squares(48, 180, fields)) == ["channels * side ** 2"]
-    assert texts(remainders.with_squares(96, 360, fields)) == ["2 * channels * side ** 2"]
-    assert texts(remainders.with_squares(36, 150, fields)) == ["side * channels ** 2"]
-    assert texts(remainders.with_squares(16, 37, fields)) == texts(remainders.with_squares(17, 36, fields)) == []
-    assert texts(remainders.with_squares(64, 216, fields)) == []  # a cube
-    assert remainders.with_squares(48, 180, fields)[0].fields == ("channels", "side")
-    assert remainders.with_squares(16, 36, fields)[0].fields == ("side",)
+    assert texts(candidates.with_squares(16, 36, fields)) == ["side ** 2"]
+    assert texts(candidates.with_squares(64, 144, fields)) == ["4 * side ** 2"]
+    assert texts(candidates.with_squares(80, 180, fields)) == ["still * side ** 2"]
+    assert texts(candidates.with_squares(48, 180, fields)) == ["channels * side ** 2"]
+    assert texts(candidates.with_squares(96, 360, fields)) == ["2 * channels * side ** 2"]
+    assert texts(candidates.with_squares(36, 150, fields)) == ["side * channels ** 2"]
+    assert texts(candidates.with_squares(16, 37, fields)) == texts(candidates.with_squares(17, 36, fields)) == []
+    assert texts(candidates.with_squares(64, 216, fields)) == []  # a cube
+    assert candidates.with_squares(48, 180, fields)[0].fields == ("channels", "side")
+    assert candidates.with_squares(16, 36, fields)[0].fields == ("side",)
 
 
 def test_heads_whose_number_is_in_a_list() -> None:
     fields = {"embed_dim": (24, 72), "size": (24, 72), "unknown_dim": (24, None), "hidden_size": (128, 256)}
-    assert texts(remainders.parts_of_widths(8, 24, fields)) == ["embed_dim // 3"]
-    assert texts(remainders.parts_of_widths(12, 36, fields)) == ["embed_dim // 2"]
-    assert texts(remainders.parts_of_widths(2, 4, fields)) == ["hidden_size // 64"]
-    assert texts(remainders.parts_of_widths(1, 2, fields)) == []
-    assert texts(remainders.parts_of_widths(8.0**0.5, 24.0**0.5, fields)) == ["(embed_dim // 3) ** 0.5"]
-    assert texts(remainders.parts_of_widths(8.0**-0.5, 24.0**-0.5, fields)) == ["(embed_dim // 3) ** -0.5"]
-    assert texts(remainders.parts_of_widths(8.0, 24.0, fields)) == ["embed_dim // 3"]
-    assert texts(remainders.parts_of_widths(24, 72, fields)) == []
-    assert texts(remainders.parts_of_widths(8, 23, fields)) == []
+    assert texts(candidates.parts_of_widths(8, 24, fields)) == ["embed_dim // 3"]
+    assert texts(candidates.parts_of_widths(12, 36, fields)) == ["embed_dim // 2"]
+    assert texts(candidates.parts_of_widths(2, 4, fields)) == ["hidden_size // 64"]
+    assert texts(candidates.parts_of_widths(1, 2, fields)) == []
+    assert texts(candidates.parts_of_widths(8.0**0.5, 24.0**0.5, fields)) == ["(embed_dim // 3) ** 0.5"]
+    assert texts(candidates.parts_of_widths(8.0**-0.5, 24.0**-0.5, fields)) == ["(embed_dim // 3) ** -0.5"]
+    assert texts(candidates.parts_of_widths(8.0, 24.0, fields)) == ["embed_dim // 3"]
+    assert texts(candidates.parts_of_widths(24, 72, fields)) == []
+    assert texts(candidates.parts_of_widths(8, 23, fields)) == []
 
 
 @pytest.mark.parametrize(

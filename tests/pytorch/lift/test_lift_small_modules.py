@@ -14,10 +14,10 @@ import archspec
 from archspec.pytorch.lift.sizes.sizes import SizeDependenceError
 from archspec.pytorch.lift.sources.architecture import Architecture, build_small_module, reals_of, subject_of
 from archspec.pytorch.lift.sources.fields import Fields
-from archspec.pytorch.lift.sources.lifting import lift_or_replace
+from archspec.pytorch.lift.sources.lifting import lift_or_replace, lift_source
 from archspec.pytorch.lift.sources.proposals import PROPOSALS, SHALLOW
 from archspec.pytorch.lift.sources.shrinking import merge_fields, shrink_fields
-from archspec.pytorch.lift.sources.subjects import source_of, source_of_architecture
+from archspec.pytorch.lift.sources.subjects import source_of_architecture
 from archspec.pytorch.lift.sources.variations import has_actual_heads, with_separate_sizes
 
 nn: Any = torch.nn
@@ -210,7 +210,7 @@ def make(dim=192, heads=3, qk_head_dim=64, v_head_dim=64, head_dim=64):
 def test_arguments_of_a_factory_that_need_not_be_equal(tmp_path: Path) -> None:
     path = tmp_path / "joined.py"
     path.write_text(FACTORY)
-    spec = lift_or_replace(source_of(f"{path}:make", ["x=real[batch,192]"]))
+    spec = lift_source(f"{path}:make", ["x=real[batch,192]"])
     model = archspec.loads(spec, v_head_dim=24)
     assert model.params.total == (192 * 192 + 192) + (192 * 72 + 72) + (72 * 192 + 192)
 

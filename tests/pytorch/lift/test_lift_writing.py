@@ -27,7 +27,9 @@ def written(b: Builder, value: Value, *inputs: Value) -> str:
     """Return the expression of a value, with its numbers."""
     body = Body(b.frame, inputs, [value])
     names = [item.address for item in inputs]
-    writer = BodyWriter(WritingContext(body, {}, {}, names, [""], (), (), (), (), (), ()), lambda _: (0, 0), id)
+    writer = BodyWriter(
+        WritingContext(body, {}, {}, names, [""], (), (), (), (), (), (), lambda _: ""), lambda _: (0, 0), id
+    )
     return fill_gaps(writer.expression(value), [literal(number) for number in writer.gaps.values], [])
 
 
@@ -133,7 +135,9 @@ def test_numbers_of_heads_are_called_heads() -> None:
     x = given(b, "x", (SEQ, 5, 8))
     heads = b.written(b.permute(b.reshape(x, (SEQ, 5, 2, 4)), (0, 2, 1, 3)))
     body = Body(b.frame, [x], [b.op("mul", heads, 3.0)])
-    writer = BodyWriter(WritingContext(body, {}, {}, ["x"], [""], (), (), (), (), (), ()), lambda _: (0, 0), id)
+    writer = BodyWriter(
+        WritingContext(body, {}, {}, ["x"], [""], (), (), (), (), (), (), lambda _: ""), lambda _: (0, 0), id
+    )
     assert [statement.source for statement in writer.template().statements] == ["split_heads(\x005\x00)(x) * \x006\x00"]
     assert (writer.gaps.values[5:], writer.gaps.hints[5:]) == ([2, 3.0], ["heads", "number"])
 
@@ -143,7 +147,7 @@ def test_several_outputs_are_in_one_line_if_it_is_short(size: int, is_short: boo
     b = builder()
     x, y = given(b, "x", (8,)), given(b, "y", (8,))
     body = Body(b.frame, [x, y], [b.op("neg", x), b.op("neg", y)])
-    facts = WritingContext(body, {}, {}, ["x" * 41, "y" * size], ["", ""], (), (), (), (), (), ())
+    facts = WritingContext(body, {}, {}, ["x" * 41, "y" * size], ["", ""], (), (), (), (), (), (), lambda _: "")
     *others, last = BodyWriter(facts, lambda _: (0, 0), id).template().statements
     assert last.text == (f"return -{'x' * 41}, -{'y' * size}" if is_short else "return h, g")
     assert [statement.names for statement in others] == ([] if is_short else [("h",), ("g",)])

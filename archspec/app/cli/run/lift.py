@@ -7,14 +7,16 @@ from collections.abc import Sequence
 
 from archspec.app.cli.files import write_text
 from archspec.core.diagnostics import Diagnostic
-from archspec.pytorch.lift.sources.lifting import lift_source
+from archspec.core.optional import print_to_stderr
+from archspec.pytorch.lift.sources.lifting import lift_with_notes
 
 
 def run(options: Namespace) -> int:
     """Write the spec of a PyTorch module."""
 
     def spec() -> tuple[str, Sequence[Diagnostic]]:
-        return lift_source(options.source, options.inputs), ()
+        with print_to_stderr():
+            return lift_with_notes(options.source, options.inputs)
 
     write_text(options, spec)
     return 0

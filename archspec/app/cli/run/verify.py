@@ -12,6 +12,7 @@ from archspec.app.cli import write_diagnostics
 from archspec.app.cli.output import print_result
 from archspec.app.cli.run.count import read_adapter
 from archspec.core.diagnostics import Diagnostic, make_error
+from archspec.core.optional import print_to_stderr
 from archspec.pipeline.compile import as_model
 from archspec.pipeline.locate import locate
 from archspec.pipeline.overrides import parse_overrides
@@ -49,7 +50,8 @@ def run(options: Namespace) -> int:
 def _prove(options: Namespace) -> int:
     """Write whether a PyTorch module is equal to the model. Returns 1 unless equality is proven."""
     model = as_model(options.spec, parse_overrides(options.settings))
-    result: Equivalence = import_prover().compare_file(model, options.module)
+    with print_to_stderr():
+        result: Equivalence = import_prover().compare_file(model, options.module)
     print_result(result, options)
     write_diagnostics(model.warnings)
     return 0 if result else 1

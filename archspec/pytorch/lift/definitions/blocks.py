@@ -259,7 +259,8 @@ def _hoist(values: Sequence[Value], outputs: Sequence[Value]) -> None:
     still = _data_independent_values(values, users)
     repeated = _elements([frame for value in values for frame in value.frame.stack])
     for value in reversed(values):
-        if value not in still or value.op in UNCOUNTED_OPERATIONS:
+        is_number = not value.shape and _is_cheap(value)
+        if value not in still or value.op in UNCOUNTED_OPERATIONS or is_number:
             continue
         parts = [user for user in users[value] if user.op == "part"]
         if any(item in outputs for item in (value, *parts)):
@@ -326,8 +327,11 @@ def _deduplicate(values: Sequence[Value], outputs: list[Value]) -> list[Value]:
 
 
 def _is_cheap(value: Value) -> bool:
-    """Whether a value is made of positions in a few steps."""
-    return value.op == "arange" or (value.op == "reshape" and _is_cheap(value.operands[0])) or value.op == "full"
+    """Whether a value is made of positions in a few steps, or is one number."""
+    is_number = not value.shape and value.kind == "ops"
+    return value.op in ("arange", "full") or (
+        (is_number or value.op == "reshape") and all(map(_is_cheap, value.operands))
+    )
 
 
 def _data_independent_values(values: Sequence[Value], users: Mapping[Value, Sequence[Value]]) -> set[Value]:

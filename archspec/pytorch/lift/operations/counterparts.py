@@ -7,7 +7,6 @@ from archspec.pytorch.lift.operations import (
     elementwise,
     functions,
     layers,
-    loops,
     recurrent,
     shape,
     statistics,
@@ -17,7 +16,7 @@ from archspec.pytorch.lift.operations.handlers import Handler
 
 COUNTERPARTS: dict[str, Handler] = {
     name: handler
-    for group in (elementwise, shape, layers, functions, arrangements, windows, recurrent, loops, statistics)
+    for group in (elementwise, shape, layers, functions, arrangements, windows, recurrent, statistics)
     for handler, called in group.NAMES.items()
     for name in called.split()
 }

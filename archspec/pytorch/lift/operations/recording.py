@@ -11,7 +11,7 @@ from archspec.ir.normal.arrays import Array, Arrays
 from archspec.pytorch.calls.complex import Complex
 from archspec.pytorch.calls.values import UntranslatableError, as_list, is_list, operation_name
 from archspec.pytorch.export.capture import Capture
-from archspec.pytorch.lift.idioms.attentions import rewrite_attention
+from archspec.pytorch.lift.idioms.attention import rewrite_attention
 from archspec.pytorch.lift.idioms.buckets import bucket_table, buckets_of
 from archspec.pytorch.lift.idioms.constants import constant
 from archspec.pytorch.lift.idioms.layers import recognize_module
@@ -184,7 +184,8 @@ class Recording(Capture):
         if node is not None and isinstance(made, Value) and frame.contains(made.frame) and frame.parent is not None:
             self.builder.frame = frame.parent
             module = self.module.get_submodule(frame.path)
-            if node.meta.get(LOOPED) and module.state_dict():  # loops apply no layers
+            # loops apply no layers, and a layer has parameters that are all frozen, or none
+            if (node.meta.get(LOOPED) and module.state_dict()) or len(self.stored.freezing(frame.path)) > 1:
                 return
             found = recognize_module(self.builder, frame, module, made, self.canonical)
             if found is not None:

@@ -1,17 +1,18 @@
-"""Recurrent layers of PyTorch as functions of the library: each direction of each layer is a loop over the tokens."""
+"""Loops over a length, and recurrent layers as functions of the library: each direction of each layer is a loop."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from archspec.core.algebra import Dim
 from archspec.ir.normal.arrays import Array
-from archspec.pytorch.calls.recurrent import RNNS, Direction, directions, gru, lstm
+from archspec.pytorch.calls.recurrent import RNNS, Direction, carried, directions, gru, looped, lstm
 from archspec.pytorch.calls.values import as_list
 from archspec.pytorch.lift.notation.notation import RESULTS
 from archspec.pytorch.lift.operations.arrangements import flip
 from archspec.pytorch.lift.operations.handlers import Handler, Types
 from archspec.pytorch.lift.values.builder import Builder
-from archspec.pytorch.lift.values.values import Setting, Value
+from archspec.pytorch.lift.values.values import LoopValue, Setting, Value, inside_loop
 
 
 def _recurrent(name: str, cell: Callable[..., list[Array]], **settings: Setting) -> Handler:
@@ -61,9 +62,26 @@ def _applied(
     return parts
 
 
+def _carried(b: Builder, types: Types, start: Value, place: int) -> Value:
+    return b.made("carried", [], carried(b.arrays, types, start.array, place), kind="carried")
+
+
+def _looped(b: Builder, types: Types, starts: list[Value], inner: list[Value], afters: list[Value],
+            collected: list[Value], axes: list[int], count: Dim) -> list[Value]:  # fmt: skip
+    starts, afters, collected = [[*map(b.written, values)] for values in (starts, afters, collected)]
+    computed = inside_loop([*afters, *collected], inner)
+    whole = LoopValue(starts, inner, afters, collected, axes, count, b.frame, computed)
+    given = [[value.array for value in values] for values in (starts, afters, collected)]
+    arrays = looped(b.arrays, types, given[0], [], given[1], given[2], axes, count)
+    whole.results = [b.made("part", [whole], array, {"index": turn}, "part") for turn, array in enumerate(arrays)]
+    return whole.results
+
+
 NAMES: dict[Handler, str] = {
     _recurrent("lstm", lstm): "lstm",
     _recurrent("gru", gru): "gru",
+    _carried: "carried",
+    _looped: "looped",
     **{
         _recurrent("rnn", cell, **({} if name == "tanh" else {"activation": name})): f"rnn_{name}"
         for name, cell in RNNS.items()

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TypeAlias
 
-from archspec.pytorch.lift.sizes import candidates, remainders
+from archspec.pytorch.lift.sizes import candidates
 from archspec.pytorch.lift.sizes.candidates import Candidate, FieldExpression
 from archspec.pytorch.lift.values.numbers import MAY_BE_ONE, literal
 
@@ -148,11 +148,11 @@ class Expressions:
         The number is the same at both configurations.
         """
         whole = _positive(self.fields)
-        found = [*remainders.with_more_rows(a, b, whole), *remainders.parts_of_widths(a, b, whole)]
+        found = [*candidates.with_more_rows(a, b, whole), *candidates.parts_of_widths(a, b, whole)]
         if isinstance(a, int):
-            found += remainders.with_more_places(a, b, self._places) + remainders.with_squares(a, b, whole)
-        found = found or remainders.with_some_more(a, b, whole) or remainders.with_times(a, b, whole)
-        found = found or remainders.with_multiples(a, b, whole)
+            found += candidates.with_more_places(a, b, self._places) + candidates.with_squares(a, b, whole)
+        found = found or candidates.with_some_more(a, b, whole) or candidates.with_times(a, b, whole)
+        found = found or candidates.with_multiples(a, b, whole)
         return found[0] if len(found) == 1 else None
 
     def _index(self, names: Sequence[str], own: dict[Pair, FieldExpression]) -> None:

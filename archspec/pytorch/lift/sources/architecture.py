@@ -8,16 +8,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from random import Random
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from archspec.core.diagnostics import ArchError, make_error
 from archspec.ir.ops import OPS
-from archspec.pytorch.lift.sources.fields import Fields, are_fields, is_configuration, kind_of, numbers_in
-from archspec.pytorch.lift.sources.patterns import has_patterns, names_layers
-from archspec.pytorch.lift.sources.proposals import CHOICES, PROPOSALS, THIRD, Choices, Proposal
+from archspec.pytorch.lift.sources.fields import (
+    Fields,
+    are_fields,
+    has_patterns,
+    is_configuration,
+    is_integer,
+    kind_of,
+    names_layers,
+    numbers_in,
+)
+from archspec.pytorch.lift.sources.inputs import build_on_meta, build_uninitialized
+from archspec.pytorch.lift.sources.proposals import CHOICES, PROPOSALS, SHALLOW, THIRD, Choices, Proposal
 from archspec.pytorch.lift.sources.shrinking import hidden_changes, merge_fields, shrink_fields
-from archspec.pytorch.lift.sources.unfilled import build_on_meta, build_uninitialized
-from archspec.pytorch.lift.subject import Subject
+from archspec.pytorch.lift.subject import Sample, Subject
 from archspec.pytorch.prove.state import changed_mode, modes_of
 from archspec.pytorch.run.calling import MAX_FILLED, call_exception
 
@@ -40,6 +49,10 @@ class Architecture:
     """The sizes of inputs as users describe them."""
     has_same_reals: bool = False
     """Whether the second small module has the reals of the first one."""
+    is_factory: bool = False
+    """Whether the fields are the arguments of a factory, of which nothing else is known."""
+    stated: Mapping[str, object] = field(default_factory=dict[str, object])
+    """The arguments or fields that users state, also those that are no integers."""
 
     def actual(self) -> nn.Module:
         """Return the actual module, without values. Raises ArchError if it cannot be built."""
@@ -73,11 +86,14 @@ def subject_of(architecture: Architecture, small_one: SmallModule | None = None)
         found = build_small_module(_beginning_with(architecture, small_one.proposal), 2)
         return None if found.fields == small_one.fields else found.subject
 
-    def third() -> Subject | None:
-        return _third(architecture, small_one.proposal)
+    def third() -> Subject:
+        return _random_module(architecture, small_one, _third(architecture, small_one.proposal) or small_one)
 
     def changed(name: str, value: int) -> Subject | None:
         return _changed(architecture, small_one, name, value)
+
+    def samples() -> Iterator[Sample]:
+        return _samples(architecture, small_one)
 
     return Subject(
         module=first.module,
@@ -88,6 +104,7 @@ def subject_of(architecture: Architecture, small_one: SmallModule | None = None)
         has_patterns=has_patterns(architecture.fields),
         deep=deep,
         third=third,
+        samples=samples if architecture.is_factory else None,
         numbers=first.numbers,
         parts=parts_of(architecture.fields),
         actual=numbers_of(architecture.fields),
@@ -102,7 +119,7 @@ def _beginning_with(architecture: Architecture, proposal: Proposal) -> Architect
     return replace(architecture, proposals=[*architecture.proposals[turn:], *architecture.proposals[:turn]])
 
 
-def _third(architecture: Architecture, first: Proposal) -> Subject | None:
+def _third(architecture: Architecture, first: Proposal) -> SmallModule | None:
     """Return a module with further sizes, also of parts that share sizes in others; None if it cannot be built and run.
 
     Where the `first` one has sizes of the configuration, such as that of images, it has them as well. It has as many
@@ -119,10 +136,73 @@ def _third(architecture: Architecture, first: Proposal) -> Subject | None:
         choices = THIRD._replace(layers=layers, are_apart=are_apart)
         other = replace(architecture, choices=[choices], proposals=list(dict.fromkeys([first, *proposals])))
         try:
-            return build_small_module(other, 0).subject
+            return build_small_module(other, 0)
         except ArchError:
             continue
     return None
+
+
+def _random_module(architecture: Architecture, first: SmallModule, third: SmallModule) -> Subject:
+    """Return a module with random numbers, as far as it can be built and called, in the place of those of a `third`
+    small module: of all that a factory has, and of those fields of a configuration that are the same in the `first`.
+    """
+    random = Random(architecture.name)  # the same numbers each time
+    same = numbers_of(merge_fields(architecture.fields, first.fields))
+    found = third
+    for name, value in numbers_of(merge_fields(architecture.fields, third.fields)).items():
+        kind = kind_of(name)
+        is_size = kind not in ("kept", "token", "at_layer", "layers") and same.get(name) == value
+        is_named = name in first.subject.numbers and (architecture.is_factory or is_size)
+        if not is_integer(value) or value < 1 or not is_named:
+            continue
+        most = value + 3 if kind == "layers" else 4 * value + 3
+        for other in (random.randint(value + 1, most), random.randint(value + 1, most), random.choice((3, 5)) * value):
+            changed = _changed(architecture, found, name, other)
+            if changed is not None:
+                fields = with_number(merge_fields(architecture.fields, found.fields), name, other)
+                found = SmallModule(changed, fields, third.proposal)
+                break
+    if found is third:
+        return third.subject
+    given, module = found.subject.inputs, found.subject.module
+    alike = (other for other in architecture.inputs(module, 1) if are_alike(given, other))
+    others = next((other for other in alike if call_exception(module, other) is None), None)
+    return replace(found.subject, other_inputs=others, name=architecture.name, free=architecture.free)
+
+
+def reason_for(architecture: Architecture, name: str) -> str:
+    """Return why no size of a spec follows an argument or field."""
+    value = numbers_of(architecture.fields).get(name)
+    if not is_integer(value):
+        return "no integer"
+    if kind_of(name) == "token":
+        return "a token"
+    few = shrink_fields(architecture.fields, SHALLOW, architecture.choices[0])
+    fields, shapes = merge_fields(architecture.fields, few), set[object]()
+    for other in (value, value + 1, 2 * value):
+        with suppress(Exception):  # of any class, as it comes from the architecture
+            module = build_on_meta(partial(architecture.build, with_number(fields, name, other)))
+            shapes.add(tuple([(name, *tensor.shape) for name, tensor in module.state_dict().items()]))
+    return "shapes follow it in a way that is not known" if len(shapes) > 1 else "no shape follows it"
+
+
+def _samples(architecture: Architecture, first: SmallModule) -> Iterator[Sample]:
+    """Yield modules that differ from the `first` small one of a factory in one number, up to several times the actual
+    one.
+    """
+    random = Random(architecture.name)
+    fields = merge_fields(architecture.fields, first.fields)
+    for name, value in numbers_in(architecture.fields):
+        few = first.fields.get(name, value)
+        most = value + 2 if kind_of(name) == "layers" else 8 * value + 7
+        bounds = [(1, few), (1, few), (value, most), (value, most)] if is_integer(few) and few > 0 < value else []
+        for other in dict.fromkeys([random.randint(*pair) for pair in bounds]):
+            changed = with_number(fields, name, other)
+            with suppress(Exception), warnings.catch_warnings():  # of any class, as it comes from the architecture
+                warnings.simplefilter("ignore")  # of tensors without elements
+                module = build_on_meta(partial(architecture.build, changed))
+                runs = partial(_changed, architecture, first, name, other)
+                yield Sample(numbers_of(changed), module, lambda runs=runs: runs() is not None)
 
 
 def numbers_of(fields: Mapping[str, object], prefix: str = "") -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Protocol, cast
@@ -11,7 +12,7 @@ from archspec.core.diagnostics import ArchError, Report, Source, decode, make_er
 from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
 from archspec.formats.configs.read import read_json
 from archspec.pytorch.calls.values import as_list
-from archspec.pytorch.lift.sources.architecture import Architecture
+from archspec.pytorch.lift.sources.architecture import Architecture, numbers_of
 from archspec.pytorch.lift.sources.examples import SIZES, Configuration, examples, inner_configurations
 from archspec.pytorch.lift.sources.fields import Fields
 from archspec.pytorch.lift.sources.packed import with_one_image
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from torch import nn
 
 FILE = "config.json"
+
+_DESCRIBING = re.compile(r"model_type$|dtype$|_version$|name_or_path$|^use_cache$|^_")
+"""Fields that say nothing of what is computed."""
 
 
 class _ConfigurationClass(Protocol):
@@ -83,7 +87,9 @@ def architecture_from(fields: Mapping[str, object]) -> Architecture:
     def inputs(module: nn.Module, turn: int) -> Iterator[dict[str, torch.Tensor]]:
         return examples(module, SIZES[turn])
 
-    return Architecture(owner.__name__, actual.to_dict(), build, inputs)
+    numbers, stated = numbers_of(actual.to_dict()), numbers_of(fields)
+    stated = {name: value for name, value in stated.items() if name in numbers and not _DESCRIBING.search(name)}
+    return Architecture(owner.__name__, actual.to_dict(), build, inputs, stated=stated)
 
 
 def _transformers() -> ModuleType:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
+from archspec.core.diagnostics import make_error
 from archspec.pytorch.calls.values import as_list
 from archspec.pytorch.lift.sources.fields import Fields
 from archspec.pytorch.lift.sources.packed import patches, takes_one_image
@@ -43,7 +45,8 @@ SIZES = (Sizes(3, 11, 7, 80, 2400), Sizes(2, 14, 9, 104, 3200))
 
 _TOKENS = ("input_ids", "decoder_input_ids")
 _OPTIONAL = ("attention_mask", "token_type_ids", "bbox")
-_CONTENTS = ("pixel_values", "pixel_values_videos", "input_features", "input_values")
+_PICTURES, _SOUNDS = ("pixel_values", "pixel_values_videos"), ("input_features", "input_values")
+_CONTENTS = (*_PICTURES, *_SOUNDS)
 _STEPS = ("states", "actions", "rewards", "returns_to_go", "timesteps")
 _IDS, _MASK = "_input_ids", "_attention_mask"
 """How the arguments of further parts end, such as `qformer_input_ids`."""
@@ -94,7 +97,7 @@ def examples(module: nn.Module, sizes: Sizes) -> Iterator[dict[str, torch.Tensor
                (*_STEPS, "attention_mask")]  # fmt: skip
     given_by_choice = [tuple([name for name in names if name in chosen or name in required]) for chosen in choices]
     for shape, given in product(range(_MAX_SHAPES), dict.fromkeys(given_by_choice)):
-        shapes = {name: _shapes(name, config, sizes) for name in given}
+        shapes = {name: _documented(module, name, _shapes(name, config, sizes), config) for name in given}
         varied = [len(shapes[name]) for name in given if _is_content(name)]
         others = [len(shapes[name]) for name in given if not _is_content(name)]
         if not {*given} - {"attention_mask"} or (shape and max(others, default=1) <= shape):
@@ -117,6 +120,34 @@ def _required(arguments: Mapping[str, inspect.Parameter]) -> list[str]:
     ]
     masks = [name.removesuffix(_IDS) + _MASK for name in found if name.endswith(_IDS)]
     return [*found, *[name for name in masks if name in arguments]]
+
+
+def _documented(module: nn.Module, name: str, shapes: list[tuple[int, ...]], config: object) -> list[tuple[int, ...]]:
+    """Return the shapes of an argument, those first whose axes are in the order that its class documents: for sounds,
+    most of which are written with the features of each frame as the last axis.
+    """
+    found = re.search(rf"\b{name} \([^\n]*?of shape `\(([^)]*)\)`", inspect.getdoc(module.forward) or "")
+    axes = [word.strip() for word in found[1].split(",")] if found else []
+    if name not in _SOUNDS or not axes or re.search("mel|bins|bands|feature", axes[-1]) is None:
+        return shapes
+    features = _number(config, *_BINS) or 80
+    return sorted(shapes, key=lambda shape: len(shape) != len(axes) or shape[-1] != features)
+
+
+def left_out(module: nn.Module, given: Collection[str]) -> list[str]:
+    """Return the images and sounds that a module takes, and is not given."""
+    return [name for name in inspect.signature(module.forward).parameters if name in _CONTENTS and name not in given]
+
+
+def check_contents(name: str, module: nn.Module, given: Collection[str]) -> None:
+    """Refuse a module that takes images or sound, and is given none of either."""
+    for group in (_PICTURES, _SOUNDS):
+        missing = [item for item in left_out(module, given) if item in group]
+        if missing and not {*group} & {*given}:
+            listed = ", ".join([f"`{item}`" for item in missing])
+            raise make_error(
+                "lift", f"cannot lift `{name}`: it also takes {listed}, of which no example is known that it accepts"
+            )
 
 
 def _is_content(name: str) -> bool:

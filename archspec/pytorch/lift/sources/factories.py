@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
 from archspec.core.diagnostics import ArchError
 from archspec.pytorch.export.capture import SingleLengthError
-from archspec.pytorch.lift.sizes.sizes import ActualSizeError, SizeDependenceError
-from archspec.pytorch.lift.sources.architecture import Architecture, subject_of
+from archspec.pytorch.lift.sources.architecture import Architecture, reason_for, subject_of
 from archspec.pytorch.lift.sources.fields import kind_of
 from archspec.pytorch.lift.sources.file import architecture_of_file
 from archspec.pytorch.lift.sources.inputs import InputDeclaration
-from archspec.pytorch.lift.sources.source import CoincidentSizeError, Source
+from archspec.pytorch.lift.sources.source import Source
 from archspec.pytorch.lift.sources.variations import (
-    has_layers,
     multiplied,
     resize_and_relayer,
-    unrolled,
     with_larger_widths,
     with_same_reals,
     with_separate_sizes,
-    without_field,
 )
 from archspec.pytorch.lift.subject import Subject
-
-KINDS_LEFT_OUT = "kept", "groups", "heads", "head"
-"""Kinds of arguments, in the order in which one keeps its value if a module cannot be lifted with all of them."""
 
 Makes: TypeAlias = "Sequence[Callable[[], Source]]"
 
@@ -58,22 +51,42 @@ class _Factory:
         self.longer = longer
 
     def source(self) -> Source:
-        """Return small modules, with others in their place; the actual one if it has no arguments, or if these are not
-        independent.
-        """
+        """Return small modules, with others in their place; the actual one if it has no arguments."""
         if self.architecture is None:
             return self._as_it_is()
         try:
-            separate, first = with_separate_sizes(self.architecture)
-            deep, same = unrolled(separate), with_same_reals(separate)
-            rest: list[Callable[[], Source]] = [] if same is None else [partial(self._of, same)]
-            rest.append(partial(self._of, resize_and_relayer(separate)))
-            if deep is not None and has_layers(separate):
-                rest.append(partial(self._with_all_layers, deep))
-            rest += [partial(self._with_separate, with_larger_widths(self.architecture)), self._as_it_is]
-            return self._first_of([*self._with_multiples(separate, subject_of(separate, first)), *rest])
-        except ArchError:
-            return self._as_it_is()
+            return self._described(self._chain(self.architecture))
+        except ArchError as problem:
+            return self._described(self._as_it_is()._replace(problem=problem))
+
+    def _described(self, source: Source) -> Source:
+        architecture = self.architecture
+        assert architecture is not None
+        reason = partial(reason_for, architecture)
+        return source._replace(stated=architecture.stated, keeping=self._keeping, reason=reason)
+
+    def _chain(self, architecture: Architecture) -> Source:
+        separate, first = with_separate_sizes(architecture)
+        same = with_same_reals(separate)
+        rest: list[Callable[[], Source]] = [] if same is None else [partial(self._of, same)]
+        rest += [partial(self._of, resize_and_relayer(separate))]
+        rest += [partial(self._with_separate, with_larger_widths(architecture))]
+        return self._first_of([*self._with_multiples(separate, subject_of(separate, first)), *rest])
+
+    def _keeping(self, names: Collection[str]) -> Source:
+        """Return small modules in which only these arguments have other values than in the actual one."""
+        architecture, longer = self.architecture, self.longer
+        if architecture is not None:
+            fields = {name: value for name, value in architecture.fields.items() if name in names}
+            architecture = replace(architecture, fields=fields) if fields else None
+
+        def long() -> Source:
+            assert longer is not None
+            found = longer()
+            return found.keeping(names) if found.keeping is not None else found
+
+        other = _Factory(architecture, self.whole, self.declared, None if longer is None else long)
+        return other.source()
 
     def _as_it_is(self) -> Source:
         return Source(self.whole, lambda: self.whole.module, self._others_for(()), declared=self.declared)
@@ -90,16 +103,13 @@ class _Factory:
         try:
             return make()._replace(others=self._others_for(others))
         except ArchError:
+            if not others:
+                raise
             return self._first_of(others)
 
     def _others_for(self, rest: Makes) -> Callable[[BaseException | None], Makes]:
         def others(cause: BaseException | None) -> Makes:
-            if isinstance(cause, SingleLengthError) and self.longer is not None:
-                return [self.longer]
-            is_of_sizes = isinstance(cause, SizeDependenceError | CoincidentSizeError | ActualSizeError)
-            if is_of_sizes and self.architecture is not None and self._as_it_is in rest:
-                return [*rest[:-1], *self._without_one(self.architecture), self._as_it_is]
-            return rest
+            return [self.longer] if isinstance(cause, SingleLengthError) and self.longer is not None else rest
 
         return others
 
@@ -115,27 +125,3 @@ class _Factory:
     def _with_separate(self, architecture: Architecture) -> Source:
         separate, first = with_separate_sizes(architecture)
         return self._first_of(self._with_multiples(separate, subject_of(separate, first)))
-
-    def _without_one(self, architecture: Architecture) -> Makes:
-        """Return what makes small modules in which one argument has its actual value."""
-        fields = architecture.fields
-        order = {kind: turn for turn, kind in enumerate(KINDS_LEFT_OUT)}
-        names = sorted(fields, key=lambda name: order.get(kind_of(name), len(order))) if len(fields) > 1 else []
-        return [partial(self._with_separate, without_field(architecture, name)) for name in names]
-
-    def _with_all_layers(self, architecture: Architecture) -> Source:
-        makes = self._with_multiples(architecture, subject_of(architecture))
-        return self._first_of([partial(_of_fixed_depth, make) for make in makes])
-
-
-def _of_fixed_depth(make: Callable[[], Source]) -> Source:
-    """Return a source without numbers of layers as names of hyperparameters: fewer layers are of other kinds."""
-
-    def fixed(found: Subject) -> Subject:
-        numbers = {name: value for name, value in found.numbers.items() if kind_of(name) != "layers"}
-        return replace(found, numbers=numbers)
-
-    source = make()
-    second = source.subject.second
-    subject = replace(fixed(source.subject), second=None if second is None else lambda: fixed(second()))
-    return source._replace(subject=subject)

@@ -1,13 +1,14 @@
-"""Sizes in the fields of a configuration."""
+"""Sizes in the fields of a configuration, and the kinds of layers that its lists name, with their rule."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import TypeAlias, TypeGuard
 
-# Kinds of the fields of a configuration, by their names.
+from archspec.pytorch.lift.notation.conditions import Varying, conditions
 
 _KINDS: tuple[tuple[str, str], ...] = (
     ("token", r"(token_id|token_index|token_ids|_start_id|_end_id)$"),
@@ -43,6 +44,13 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ("width", r"(size|dim|dims|channels|units|n_inner|d_ff|rank|hidden|filters|inner|features|ffn)s?$"),
 )
 """What a field is, by the first pattern that its name contains."""
+
+_PATTERN = r"interval|period|pattern|every|freq|skip|sparse_step|dense_replace|full_attention|attn_layer|layer_types"
+"""Parts of the names of fields that say that some layers are different."""
+
+MAX_KINDS = 2
+"""A loop has layers of so many kinds."""
+
 
 MIN_VALUES = {
     "layers": 2,
@@ -172,3 +180,43 @@ def is_integer(value: object) -> TypeGuard[int]:
 
 def are_integers(value: Sequence[object]) -> TypeGuard[list[int]]:
     return all(is_integer(item) for item in value)
+
+
+def has_patterns(fields: Mapping[str, object]) -> bool:
+    """Whether layers may differ in a way that depends on their number."""
+    if names_layers(fields):
+        return True
+    for scope in scopes_of(fields):
+        counts = [value for name, value in numbers_in(scope) if kind_of(name) == "layers"]
+        for name, value in scope.items():
+            items = [*map(str, value)] if is_list(value) else []
+            if len(items) in counts and len({*items}) > 1:
+                return True
+            if re.search(_PATTERN, name) and value and not isinstance(value, list | str | float):
+                return True
+    return False
+
+
+def names_layers(fields: Mapping[str, object]) -> bool:
+    """Whether there is a list of the numbers of some layers."""
+    return any(kind_of(name) == "at_layer" for scope in scopes_of(fields) for name, _ in lists_in(scope))
+
+
+def shows_rule(kinds: Sequence[Hashable], few: int) -> bool:
+    """Whether the condition on the index of a loop that distinguishes the first few layers is that of all layers.
+
+    Also true without a rule to show: for layers that do not alternate, or that no condition distinguishes.
+    """
+    start = next(first for first in range(few) if len({*kinds[first:few]}) <= MAX_KINDS)
+    some, every = kinds[start:few], kinds[start:]
+    if len({*every}) > MAX_KINDS or not _alternates(every):
+        return True
+    values, others = [Varying(tuple([kind == every[0] for kind in part]), start) for part in (some, every)]
+    if not any(others.follows(holds) for _, holds in conditions(others)):
+        return True
+    found = next((holds for _, holds in conditions(values) if values.follows(holds)), None)
+    return _alternates(some) and found is not None and others.follows(found)
+
+
+def _alternates(kinds: Sequence[Hashable]) -> bool:
+    return 1 < len({*kinds}) <= sum([first != second for first, second in pairwise(kinds)])

@@ -1,10 +1,12 @@
-"""Modules of Python files: `FILE.py[:factory]`."""
+"""Modules of Python files, `FILE.py[:factory]`, and of installed collections: `timm:NAME` and `torchvision:NAME`."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -20,6 +22,9 @@ from archspec.pytorch.run.factories import call_factory, load_factory, parameter
 if TYPE_CHECKING:
     import torch
     from torch import nn
+
+
+COLLECTIONS = ("timm", "torchvision")
 
 
 def architecture_of_file(
@@ -65,7 +70,10 @@ def architecture_of_file(
     whole = replace(_as_it_is(module, inputs), free=free)
     if not fields or module.training:
         return None, whole
-    return Architecture(type(module).__name__, fields, build, inputs, free=free), whole
+    values = {key: value.default for key, value in parameters_of(factory).items() if value.default is not value.empty}
+    stated = {f"{key}_" if key in taken else key: value for key, value in values.items()}
+    name = type(module).__name__
+    return Architecture(name, fields, build, inputs, free=free, is_factory=True, stated=stated), whole
 
 
 def _as_it_is(module: nn.Module, inputs: Callable[[nn.Module, int], Iterator[dict[str, torch.Tensor]]]) -> Subject:
@@ -79,3 +87,45 @@ def _as_it_is(module: nn.Module, inputs: Callable[[nn.Module, int], Iterator[dic
     message = str(problem).splitlines()[0] if str(problem) else ""
     help = "describe all inputs that it needs with --input; write numbers for sizes that cannot be small"
     raise make_error("usage", f"calling {type(module).__name__} fails: {type(problem).__name__}: {message}", help=help)
+
+
+def subject_of_collection(text: str) -> Subject:
+    """Return a model of `timm:NAME` or `torchvision:NAME`. Raises ArchError if there is none."""
+    import torch
+
+    collection, _, name = text.partition(":")
+    package = _imported(collection)
+    known = package.list_models() if collection == "timm" else package.models.list_models()
+    if name not in known:
+        raise make_error("unknown-model", f"{collection} has no model `{name}`")
+    module: nn.Module
+    if collection == "timm":
+        module = package.create_model(name, pretrained=False)
+        channels, height, width = getattr(module, "pretrained_cfg", {}).get("input_size", (3, 224, 224))
+    else:
+        module = package.models.get_model(name, weights=None)
+        channels, height, width = (3, 299, 299) if name == "inception_v3" else (3, 224, 224)
+    module.eval()
+    argument = next(iter(_arguments(module)))
+    images = [{argument: torch.randn(batch, channels, height, width)} for batch in (2, 3)]
+    return Subject(module, images[0], images[1], name=name)
+
+
+def _imported(collection: str) -> ModuleType:
+    try:
+        package = import_module(collection)
+        if collection == "torchvision":
+            import_module("torchvision.models")
+    except ImportError:
+        help = f"run `pip install {collection}`"
+        raise make_error("missing-package", f"{collection} is required but not installed", help=help) from None
+    except RuntimeError as problem:  # torchvision for another version of PyTorch
+        message = f"{collection} cannot be imported: {problem}"
+        raise make_error("missing-package", message, help="install versions that belong together") from problem
+    return package
+
+
+def _arguments(module: nn.Module) -> list[str]:
+    from inspect import signature
+
+    return [*signature(module.forward).parameters]

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from archspec.pytorch.lift.sources.fields import is_list, scopes_of
-from archspec.pytorch.lift.sources.patterns import shows_rule
+from archspec.pytorch.lift.sources.fields import is_list, scopes_of, shows_rule
 
 # Small numbers of layers that are of all kinds.
 
@@ -175,7 +174,7 @@ OTHER_STEPS = (0, 11, 3, 6, 9, 1, 2), (0, 5, 3, 7, 2)
 differences of heads, and no difference of two sizes is that of the first configuration. Its sizes are larger.
 """
 
-OTHER_LAYERS = (5, 3, 4), (3, 7, 5)
+OTHER_LAYERS = (5, 3, 4), (7, 3, 5)
 """Layers with which twice as many are not the heads of both configurations."""
 
 LIGHT_SECOND_SIZES = 2, 5, (21, 5, 3, 2)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from archspec.core.diagnostics import ArchError
 from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift.sources.inputs import InputDeclaration
 from archspec.pytorch.lift.subject import Subject
@@ -34,3 +36,11 @@ class Source(NamedTuple):
     """The actual module, if it can be called: a small one may have taken other branches."""
     declared: Sequence[InputDeclaration] = ()
     """The inputs that users describe, in which names are sizes that may vary."""
+    stated: Mapping[str, object] = MappingProxyType({})
+    """What users state: the arguments of a factory by the names that hyperparameters would have, or fields."""
+    keeping: Callable[[Collection[str]], Source] | None = None
+    """What makes a module in which only these arguments have other values than the actual one, if there are some."""
+    problem: ArchError | None = None
+    """What makes it impossible that all arguments have other values."""
+    reason: Callable[[str], str] = lambda name: ""
+    """Why a spec may not follow what is stated under a name."""

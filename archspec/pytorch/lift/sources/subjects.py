@@ -10,10 +10,11 @@ from archspec.core.optional import import_torch
 from archspec.pytorch.export.capture import SingleLengthError
 from archspec.pytorch.lift.check import TooLargeToRunError
 from archspec.pytorch.lift.sizes.sizes import ActualSizeError, SizeDependenceError
-from archspec.pytorch.lift.sources.architecture import Architecture, parts_of, subject_of
-from archspec.pytorch.lift.sources.collections import COLLECTIONS, subject_of_collection
+from archspec.pytorch.lift.sources.architecture import Architecture, parts_of, reason_for, subject_of
 from archspec.pytorch.lift.sources.configuration import architecture_of, is_configuration
+from archspec.pytorch.lift.sources.examples import check_contents
 from archspec.pytorch.lift.sources.factories import source_of_file
+from archspec.pytorch.lift.sources.file import COLLECTIONS, subject_of_collection
 from archspec.pytorch.lift.sources.inputs import parse_input
 from archspec.pytorch.lift.sources.source import CoincidentSizeError, LayerPatternError, Source
 from archspec.pytorch.lift.sources.variations import (
@@ -148,7 +149,10 @@ def _source(architecture: Architecture, across_parts: bool = True) -> Source:
     def others(cause: BaseException | None) -> list[Callable[[], Source]]:
         return _sources([with_fewer_parameters(architecture)]) if isinstance(cause, TooLargeToRunError) else []
 
-    return Source(subject_of(*with_separate_sizes(architecture, across_parts)), architecture.actual, others)
+    subject = subject_of(*with_separate_sizes(architecture, across_parts))
+    check_contents(subject.name, subject.module, [*subject.inputs])
+    reason = partial(reason_for, architecture)
+    return Source(subject, architecture.actual, others, stated=architecture.stated, reason=reason)
 
 
 def _known_inputs(text: str) -> ArchError:

@@ -179,18 +179,6 @@ def with_larger_widths(architecture: Architecture) -> Architecture:
     return replace(architecture, proposals=[proposal for proposal in architecture.proposals if proposal.unit == 32])
 
 
-def without_field(architecture: Architecture, name: str) -> Architecture:
-    """Return the architecture with the actual value of a field in all modules, for classes that compute something else
-    for some values of it.
-    """
-    return replace(architecture, fields={key: value for key, value in architecture.fields.items() if key != name})
-
-
-def has_layers(architecture: Architecture) -> bool:
-    """Whether an architecture has a number of layers."""
-    return any(kind_of(name) == "layers" for name in numbers_of(architecture.fields))
-
-
 def unrolled(architecture: Architecture) -> Architecture | None:
     """Return the architecture with all layers in small modules, and with lists of sizes as they are; None if there are
     too many layers.

@@ -90,7 +90,7 @@ def build_program(
     for call, body in bodies.items():
         names = _input_names(body, recording, signatures, sizes, taken, masks)
         _order(body, call, names)
-        key = partial(_key, program, found)
+        key = partial(_key, program, found, partial(stored.frozen, path=body.path))
         runs = find_layer_runs(body.values(), body.outputs, key, body.path)
         looped = (
             rewrite_layer_loops(body, key, [value for run in runs.values() for value in run.values]) if loops else {}
@@ -108,6 +108,7 @@ def build_program(
             lent.get(body, []),
             masks,
             [path for path in paths if is_below(path, body.path)],
+            partial(stored.frozen, path=body.path),
         )
         writer, template = _written(facts, found.__getitem__, key, body.frame.kind in other.fixed)
         program.free |= {template.kind} if writer.length is not None else set()
@@ -197,11 +198,13 @@ def _lent(bodies: Iterable[Body]) -> dict[Body, list[BorrowedLayer]]:
     return found
 
 
-def _key(program: LiftedProgram, found: Mapping[Value, tuple[int, int]], value: Value) -> Hashable:
+def _key(
+    program: LiftedProgram, found: Mapping[Value, tuple[int, int]], frozen: Callable[[str], str], value: Value
+) -> Hashable:
     if value.kind == "block":
         definition, row = found[value]
-        return definition, program.deep_row(definition, row)
-    return value.op, repr(value.settings)
+        return definition, frozen(value.address), program.deep_row(definition, row)
+    return value.op, repr(value.settings), frozen(value.address) if value.kind == "layer" else ""
 
 
 def _added(program: LiftedProgram, template: Template, writer: BodyWriter, body: Body) -> tuple[int, int]:
@@ -319,7 +322,7 @@ def _owned(bodies: Iterable[Body], stored: StoredTensors) -> dict[Body, list[tup
                 value.address = name
                 declared.add(name)
                 for holder in _holders(all_bodies, body, name) if name not in of_layers else ():
-                    item = relative(name, holder.path), stored.modifiers(name), stored.names[name].shape
+                    item = relative(name, holder.path), stored.modifiers(name, holder.path), stored.names[name].shape
                     found[holder] += [item] if item not in found[holder] else []
     for name in stored.names:
         if name not in declared:
@@ -328,7 +331,7 @@ def _owned(bodies: Iterable[Body], stored: StoredTensors) -> dict[Body, list[tup
             for body in all_bodies:
                 if body.path == owner:
                     found[body].append(
-                        (relative(name, body.path), unused + stored.modifiers(name), stored.names[name].shape)
+                        (relative(name, body.path), unused + stored.modifiers(name, owner), stored.names[name].shape)
                     )
     return found
 

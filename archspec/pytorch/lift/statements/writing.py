@@ -48,7 +48,8 @@ class WritingContext(NamedTuple):
     """Context for writing a body: runs of layers in it, by their last value; the layers of all
     iterations of its loops, by those that stand for them; names of its inputs and outputs, and those that are `taken`;
     the tensors that it declares itself, with what is written before their shapes, and those that it ties; the layers
-    that it declares for blocks around it; the masks that may be left out; the addresses of blocks inside.
+    that it declares for blocks around it; the masks that may be left out; the addresses of blocks inside; what returns
+    the modifier of a layer.
     """
 
     body: Body
@@ -62,6 +63,7 @@ class WritingContext(NamedTuple):
     lent: Sequence[BorrowedLayer]
     masks: Collection[Value]
     inner: Collection[str]
+    frozen: Callable[[str], str]
 
 
 # Unused tensors of equal layers as one declaration.
@@ -177,7 +179,7 @@ class BodyWriter:
         for value, path, is_declared in self.facts.lent:
             condition = self.gaps.condition(is_declared, f"has_{value.address.rpartition('.')[2]}")
             address = quote_address(relative(value.address, path))
-            text = f"{address}: {self._callee(value)} if {condition}"
+            text = f"{address}: {self._layer(value)} if {condition}"
             self.statements.append(Statement(text=text))
         self._declare_shared()
         for value in self.chains.values:
@@ -285,7 +287,7 @@ class BodyWriter:
             path = run.address if run is not None else value.address
             if (run is not None and run.is_shared) or self._lends(value):
                 self._declare(value)
-                text = f"{quote_address(relative(path, self.body.path))}: {self._callee(value)}"
+                text = f"{quote_address(relative(path, self.body.path))}: {self._layer(value)}"
                 if run is not None and not run.is_shared:
                     text += self._loop(run)
                 self.statements.append(Statement(text=text))
@@ -402,13 +404,14 @@ class BodyWriter:
             columns = zip(*[items[0].args[1:] for items in sorts], strict=True)
             given = ["_", *[conditional_text([self.argument(arg) for arg in column], tests) for column in columns]]
             rows = [self.definition(item)[1] for item in run.values]
-            used = f"{address}: {self.gaps.use(found[0][0][0], rows, run.start)}"
+            used = f"{address}: {self.facts.frozen(value.address)}{self.gaps.use(found[0][0][0], rows, run.start)}"
             return used + (f"({', '.join(given)})" if given != ["_"] else "")
         texts: list[str] = []
         for items, definitions in zip(sorts, found, strict=True):
             given = ["_", *[self.argument(arg) for arg in items[0].args[1:]]]
             used = self.gaps.use(definitions[0][0], [row for _, row in definitions], run.start)
-            texts.append(f"{address}: {used}" + (f"({', '.join(given)})" if len(given) > 1 else ""))
+            frozen = self.facts.frozen(items[0].address)
+            texts.append(f"{address}: {frozen}{used}" + (f"({', '.join(given)})" if len(given) > 1 else ""))
         return conditional_text(texts, tests)
 
     def _applied(self, value: Value) -> str:
@@ -423,7 +426,7 @@ class BodyWriter:
     def declaration(self, value: Value) -> str:
         """Return the declaration of a layer, which is applied by its address from then on."""
         self._declare(value)
-        return f"{self._address(value)}: {self._callee(value)}"
+        return f"{self._address(value)}: {self._layer(value)}"
 
     def _declare(self, value: Value) -> None:
         """Note that a layer is declared, or those of all iterations of a loop."""
@@ -444,6 +447,10 @@ class BodyWriter:
         """Return the address of a layer or block, with the index of the loop that it is in."""
         run = self._run(value)
         return quote_address(relative(run.address if run is not None else value.address, self.body.path))
+
+    def _layer(self, value: Value) -> str:
+        """Return what is at the address of a layer or block."""
+        return self.facts.frozen(value.address) + self._callee(value)
 
     def _callee(self, value: Value) -> str:
         if value.kind == "block":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from archspec.core.addresses import is_inside, parent
@@ -70,6 +70,8 @@ class StoredTensors:
             self._groups[places[name]].append(name)
         modules = dict(cast("Iterable[tuple[str, nn.Module]]", module.named_modules()))
         self._embeddings = {f"{path}.weight" for path, part in modules.items() if isinstance(part, torch.nn.Embedding)}
+        self._aliases = {name for name, _ in self.ties}
+        self._freezing: dict[str, Set[bool]] = {}
 
     @property
     def ties(self) -> list[tuple[str, str]]:
@@ -88,8 +90,23 @@ class StoredTensors:
         """Return the name of a tensor inside a module; None if it has none."""
         return next((other for other in self.names_of(name) if is_inside(other, path)), None)
 
-    def modifiers(self, name: str) -> str:
-        """Return what is written before the shape of a tensor in its declaration."""
+    def freezing(self, path: str) -> Set[bool]:
+        """Return whether the parameters that are counted in a module, or the one of a name, are frozen, or some are."""
+        if path not in self._freezing:
+            counted = [self.names[name] for name in self.names if name not in self._aliases and is_inside(name, path)]
+            self._freezing[path] = {tensor.is_frozen for tensor in counted if not tensor.is_buffer}
+        return self._freezing[path]
+
+    def frozen(self, address: str, path: str) -> str:
+        """Return what is written before a layer or tensor in the definition of the module at a path, all of which may
+        be frozen where it is used.
+        """
+        is_whole = path != "" and self.freezing(path) == {True}
+        return "frozen " if self.freezing(address) == {True} and not is_whole else ""
+
+    def modifiers(self, name: str, path: str) -> str:
+        """Return what is written before the shape of a tensor in its declaration in the module at a path."""
         tensor = self.names[name]
-        kind = "buffer" if tensor.is_buffer else "frozen param" if tensor.is_frozen else "param"
+        frozen = self.frozen(name, path) if tensor.dtype == "real" else "frozen "
+        kind = "buffer" if tensor.is_buffer else f"{frozen}param"
         return kind if tensor.dtype == "real" else f"{kind} {tensor.dtype}"

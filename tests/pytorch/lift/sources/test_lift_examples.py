@@ -9,11 +9,11 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from archspec import ArchError
-from archspec.pytorch.lift.sources import collections, configuration, inputs, unfilled
-from archspec.pytorch.lift.sources.collections import subject_of_collection
+from archspec.pytorch.lift.sources import configuration, file, inputs
 from archspec.pytorch.lift.sources.examples import SIZES, examples
+from archspec.pytorch.lift.sources.fields import shows_rule
+from archspec.pytorch.lift.sources.file import subject_of_collection
 from archspec.pytorch.lift.sources.inputs import parse_input
-from archspec.pytorch.lift.sources.patterns import shows_rule
 from archspec.pytorch.lift.sources.proposals import CHOICES, PROPOSALS
 from archspec.pytorch.lift.sources.shrinking import shrink_fields
 
@@ -397,7 +397,7 @@ def test_collections_that_do_not_fit_the_installed_pytorch(monkeypatch: pytest.M
     def failing(name: str) -> Any:
         raise RuntimeError("operator torchvision::nms does not exist")
 
-    monkeypatch.setattr(collections, "import_module", failing)
+    monkeypatch.setattr(file, "import_module", failing)
     with pytest.raises(ArchError) as caught:
         subject_of_collection("torchvision:tiny")
     (diagnostic,) = caught.value.diagnostics
@@ -418,13 +418,13 @@ class Reserving(nn.Module):
 
 
 def test_parameters_that_are_missing_stay_so() -> None:
-    module = unfilled.build_uninitialized(lambda: nn.Linear(3, 4, bias=False))
+    module = inputs.build_uninitialized(lambda: nn.Linear(3, 4, bias=False))
     assert module.bias is None and module.weight.shape == (4, 3) and not module.weight.is_meta
 
 
 def test_large_tensors_are_not_reserved(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unfilled, "MAX_RESERVED", 24)
-    module: Any = unfilled.build_uninitialized(Reserving)
+    monkeypatch.setattr(inputs, "MAX_RESERVED", 24)
+    module: Any = inputs.build_uninitialized(Reserving)
     assert module.devices == ["meta", "meta", "cpu", "cpu"]
     sizes = [value.untyped_storage().nbytes() // 4 for value in module.parameters()]
     assert sizes == [1, 1, 24, 1] and module.large.shape == module.own.shape == (5, 5)

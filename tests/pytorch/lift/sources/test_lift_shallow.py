@@ -12,12 +12,12 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 import archspec
 from archspec.pytorch.lift.sources.architecture import Architecture
+from archspec.pytorch.lift.sources.fields import shows_rule
+from archspec.pytorch.lift.sources.inputs import build_uninitialized
 from archspec.pytorch.lift.sources.lifting import lift_or_replace
-from archspec.pytorch.lift.sources.patterns import shows_rule
 from archspec.pytorch.lift.sources.proposals import CHOICES, PROPOSALS
 from archspec.pytorch.lift.sources.shrinking import shrink_fields
 from archspec.pytorch.lift.sources.subjects import source_of_architecture
-from archspec.pytorch.lift.sources.unfilled import build_uninitialized
 from archspec.pytorch.lift.sources.variations import shrinks_lists
 from archspec.pytorch.run.calling import call_module
 

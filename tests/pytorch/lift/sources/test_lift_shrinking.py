@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from archspec.pytorch.lift.sources import fields as of
-from archspec.pytorch.lift.sources import patterns
+from archspec.pytorch.lift.sources import fields as patterns
 from archspec.pytorch.lift.sources.architecture import Architecture
 from archspec.pytorch.lift.sources.fields import kind_of
 from archspec.pytorch.lift.sources.proposals import CHOICES, LIGHT_SECOND_SIZES, PROPOSALS, SHALLOW, THIRD, Depths

@@ -12,10 +12,9 @@ import pytest
 
 from archspec import ArchError
 from archspec.app.cli import main
-from archspec.pytorch.lift.sources.collections import subject_of_collection
-from archspec.pytorch.lift.sources.fields import has_sections
+from archspec.pytorch.lift.sources.fields import has_patterns, has_sections
+from archspec.pytorch.lift.sources.file import subject_of_collection
 from archspec.pytorch.lift.sources.inputs import InputDeclaration, parse_input
-from archspec.pytorch.lift.sources.patterns import has_patterns
 from archspec.pytorch.lift.sources.proposals import CHOICES, OTHER_STEPS, PROPOSALS
 from archspec.pytorch.lift.sources.shrinking import hidden_changes, merge_fields, shrink_fields, without_shrunk_lists
 
