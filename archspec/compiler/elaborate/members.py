@@ -13,7 +13,7 @@ from archspec.compiler.resolve import nodes
 from archspec.compiler.resolve.unit import Unit
 from archspec.core.addresses import parent, prefixes, relative
 from archspec.core.diagnostics import Note, Span
-from archspec.ir.module import LocatedTensor, Module, enclosing_member, find_member
+from archspec.ir.module import Module, enclosing_member
 
 
 def merge(program: Program, module: Module, merged: Module, modifiers: tuple[str, ...], span: Span) -> None:
@@ -30,24 +30,6 @@ def merge(program: Program, module: Module, merged: Module, modifiers: tuple[str
         module.members[address] = member._replace(frozen=is_frozen, unused=is_unused, span=span)
     module.absent |= merged.absent
     module.merged[span] = merged
-
-
-def merge_ties(module: Module) -> None:
-    """Add the ties of merged modules, except for ties inside their members, which already exist."""
-    for merged in module.merged.values():
-        for alias, counted in merged.aliases.items():
-            leaf = find_member(module, alias)
-            if alias in module.aliases or not isinstance(leaf, LocatedTensor):
-                continue
-            add_alias(module, alias, leaf, counted)
-
-
-def add_alias(module: Module, alias: str, leaf: LocatedTensor, counted: str) -> None:
-    """Make the tensor at `alias` the one at `counted`, and subtract its parameters from the totals."""
-    module.aliases[alias] = counted
-    if leaf.weight.kind == "param":
-        module.total -= leaf.weight.size
-        module.frozen -= leaf.weight.size if leaf.frozen else 0
 
 
 def merge_roles(module: Module) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import cast
 
 from archspec.compiler.elaborate.bodies import compile_constant
-from archspec.compiler.elaborate.members import check_nesting, check_roles, merge, merge_roles, merge_ties
-from archspec.compiler.elaborate.ties import close_aliases, tie
+from archspec.compiler.elaborate.members import check_nesting, check_roles, merge, merge_roles
+from archspec.compiler.elaborate.ties import close_aliases, merge_ties, tie
 from archspec.compiler.evaluate.hyperparameters import Evaluator, hyperparameter_values
 from archspec.compiler.evaluate.interpreter import Interpreter
 from archspec.compiler.evaluate.partials import split_partial

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from itertools import islice
 
 from archspec.compiler.elaborate.application import MAX_SUGGESTION_CANDIDATES
-from archspec.compiler.elaborate.members import add_alias
 from archspec.compiler.evaluate.program import Program
 from archspec.compiler.resolve.unit import Unit
 from archspec.core.diagnostics import suggest
@@ -18,6 +17,24 @@ def close_aliases(module: Module) -> None:
     """Map every alias of a module directly to the counted name."""
     for alias in module.aliases:
         module.aliases[alias] = canonical_name(module, alias)
+
+
+def merge_ties(module: Module) -> None:
+    """Add the ties of merged modules, except for ties inside their members, which already exist."""
+    for merged in module.merged.values():
+        for alias, counted in merged.aliases.items():
+            leaf = find_member(module, alias)
+            if alias in module.aliases or not isinstance(leaf, LocatedTensor):
+                continue
+            add_alias(module, alias, leaf, counted)
+
+
+def add_alias(module: Module, alias: str, leaf: LocatedTensor, counted: str) -> None:
+    """Make the tensor at `alias` the one at `counted`, and subtract its parameters from the totals."""
+    module.aliases[alias] = counted
+    if leaf.weight.kind == "param":
+        module.total -= leaf.weight.size
+        module.frozen -= leaf.weight.size if leaf.frozen else 0
 
 
 def tie(program: Program, module: Module, alias: str, counted: str, unit: Unit, node: tree.Tie) -> None:

@@ -1,1 +1,1 @@
-"""Pictures as SVG: `svg.py` draws a layout, `theme.py` and `paint.py` choose the colors."""
+"""Pictures as SVG: `svg.py` draws a layout, `theme.py` has the colors, `paint.py` chooses one for each box."""
