@@ -89,7 +89,9 @@ def compile_location(location: Location, overrides: dict[str, PlainValue]) -> tu
     report = Report()
     _check_overrides(overrides)
     loaded, node = open_model(location, report)
-    return _compile_node(loaded, node, location.name, overrides, report), loaded
+    model = _compile_node(loaded, node, location.name, overrides, report)
+    model.warnings += location.omissions
+    return model, loaded
 
 
 @gc_paused()

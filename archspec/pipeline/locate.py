@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeGuard
 
 from archspec.core import resources
-from archspec.core.diagnostics import ArchError, make_error, suggest
+from archspec.core.diagnostics import ArchError, Diagnostic, make_error, suggest
 from archspec.core.record import Record
 from archspec.formats.configs.configuration import (
     ADAPTER_FILE,
@@ -60,6 +60,15 @@ class Location(Record):
     ignore: tuple[str, ...] = ()
     root: str | None = None
     is_stable: bool = True
+
+    @property
+    def omissions(self) -> tuple[Diagnostic, ...]:
+        """A warning for each file beside a configuration whose parameters its model does not include."""
+        if self.kind != "configuration" or self.text is not None:
+            return ()
+        from archspec.formats.configs.companions import find_omissions  # imported late: only configurations need it
+
+        return tuple(find_omissions(self.path))
 
     @property
     def key(self) -> str:

@@ -27,8 +27,9 @@ def load_table(
     key = _table_key(location, overrides) if location is not None else None
     stored = cache.read("table", key) if key is not None else None
     table = Table.from_data(stored) if stored is not None else None
+    omissions = location.omissions if location is not None else ()
     if table is not None:
-        return table, ()
+        return table, omissions
     from archspec.pipeline.compile import as_model, compile_location  # the compiler, which a cached table does without
 
     if location is None:
@@ -36,7 +37,7 @@ def load_table(
         return _table_of_model(as_model(model, overrides))
     compiled, loaded = compile_location(location, overrides)
     table, warnings = _table_of_model(compiled)
-    if key is not None and loaded.is_stable and not warnings:
+    if key is not None and loaded.is_stable and warnings == omissions:
         cache.write("table", key, table.to_data(), loaded.library.raw)
     return table, warnings
 
