@@ -399,7 +399,10 @@ WRONG = [
     ('{"model_type": "bert", "architectures": ["BertModel",]}', "syntax", ","),
     ('{"model_type" "bert"}', "syntax", '"model_type"'),
     ('{"model_type": "bert" "a": 1}', "syntax", '"a"'),
-    ('{"model_type": "bert", "hidden_size": NaN}', "syntax", "NaN"),
+    ('{"model_type": "bert", "hidden_size": NaN}', "wrong-kind", "NaN"),
+    ('{"model_type": "bert", "layer_norm_eps": {"__float__": "Infinity"}}', "wrong-kind", '{"__float__": "Infinity"}'),
+    ('{"model_type": "bert", "hidden_dropout_prob": -Infinity}', "wrong-kind", "-Infinity"),
+    ('{"model_type": "bert", "hidden_size": Nan}', "syntax", "Nan"),
     ('{"model_type": "bert", "hidden_size": 01}', "syntax", "01"),
     ('{"model_type": "bert", "layer_norm_eps": 1e999}', "syntax", "1e999"),
     ('{"model_type": "bert", "a": "\\x"}', "syntax", None),
@@ -498,6 +501,19 @@ def test_a_value_can_mean_that_nothing_is_set(tmp_path: Path) -> None:
         config = {"model_type": "deberta-v2", "position_buckets": field, "relative_attention": True}
         model = archspec.load(write(tmp_path, {**config, "pos_att_type": ["c2p"]}))
         assert model.hyperparameters["buckets"] == buckets
+
+
+@pytest.mark.parametrize("number", ["Infinity", "-Infinity", "NaN"])
+def test_floats_that_json_does_not_have_are_read(tmp_path: Path, number: str) -> None:
+    expected = repr(float(number))
+    for text in (number, f'{{"__float__": "{number}"}}'):
+        assert repr(read_json(Source("a", text)).data()) == expected
+        config = f'{{"model_type": "mamba", "num_hidden_layers": 2, "time_step_max": [0.0, {text}]}}'
+        by_path = archspec.load(write(tmp_path, config)).params.total
+        assert archspec.load(json.loads(config)).params.total == by_path
+    others: list[Any] = [{"__float__": "1"}, {"__float__": 1}, {"__float__": "NaN", "a": 1}, {"a": {}}]
+    for data in others:
+        assert read_json(Source("a", json.dumps(data))).data() == data
 
 
 def test_very_many_mistakes_end_somewhere(tmp_path: Path) -> None:

@@ -223,7 +223,15 @@ def test_data_that_no_configuration_has() -> None:
     deep: Any = 1
     for _ in range(5_000):
         deep = [deep]
-    for wrong in (circle, {"a": deep}, {"a": {1, 2}}, {"a": float("nan")}, {(1, 2): 3}, Object([1]), {"a": b"x"}):
+    for wrong in (
+        circle,
+        {"a": deep},
+        {"a": {1, 2}},
+        {"model_type": "bert", "vocab_size": float("nan")},
+        {(1, 2): 3},
+        Object([1]),
+        {"a": b"x"},
+    ):
         assert error(wrong).code == "wrong-kind"
     found = error(Object([1])).message
     assert found == "configuration cannot be written as JSON: `to_dict()` returned list"

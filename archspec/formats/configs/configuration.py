@@ -66,7 +66,7 @@ def configuration_json(data: ConfigurationData) -> str:
     try:
         if not _is_mapping(fields):
             raise TypeError(f"`to_dict()` returned {fields.__class__.__name__}")
-        return dumps(dict(fields), indent=2, allow_nan=False)
+        return dumps(dict(fields), indent=2)
     except (TypeError, ValueError, RecursionError) as error:
         help = "use strings, numbers, booleans, None, lists and dictionaries"
         raise make_error("wrong-kind", f"configuration cannot be written as JSON: {error}", help=help) from None

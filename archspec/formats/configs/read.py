@@ -56,7 +56,19 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?(?![0-9A-Za-z.+-])")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _WORD = re.compile(r"[^\s,:\[\]{}]+")
-_WORDS = {"null": None, "true": True, "false": False}
+_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+"""Floats that JSON does not have, but `json.dumps` writes."""
+
+_FLOAT_TAG = "__float__"
+"""Name of the only member of an object with which `transformers` 5 writes one of these floats."""
+
+_WORDS = {"null": None, "true": True, "false": False, **_FLOATS}
+
+
+def _decode_float(members: dict[str, Member]) -> float | dict[str, Member]:
+    """Return the float that an object stands for, or the object."""
+    tagged = members[_FLOAT_TAG].value.plain if members.keys() == {_FLOAT_TAG} else None
+    return _FLOATS.get(tagged, members) if isinstance(tagged, str) else members
 
 
 class _Reader:
@@ -82,7 +94,7 @@ class _Reader:
             raise self.syntax_error(f"values are nested too deeply: the limit is {MAX_DEPTH} levels", code="budget")
         first = self.text[start : start + 1]
         if first == "{":
-            plain = self._object(depth)
+            plain = _decode_float(self._object(depth))
         elif first == "[":
             plain = self._list(depth)
         elif first == '"':
