@@ -163,7 +163,7 @@ def _compile_node(
 def import_config(source: SpecLike, /, type: str | None = None, ignore: Sequence[str] = ()) -> str:
     """Return the text of the spec that a configuration (a `config.json`, as `transformers` writes it) describes.
 
-    `source` is what `load` takes as a configuration. `type` is the `model_type` of one without it, and `ignore` are
+    `source` is what `load` takes as a configuration. `type` replaces its `model_type`, and `ignore` are
     patterns of unknown fields to ignore, because they have no effect.
 
     Raises ArchError if there is no such configuration, if it has an unknown field, or if the spec does not

@@ -80,10 +80,7 @@ class Compilation:
         """The tensors, buffers, modules and totals as plain data."""
         if self._table is None:
             table = build_model_table(self.compiled, self.overrides)
-            quantization = self.unit.quantization
-            notes = [quantization.note] if quantization is not None else []
-            notes += [f"not included: {field}, which affects no tensor" for field in self.unit.deferred]
-            self._table = table._replace(notes=(*table.notes, *notes)) if notes else table
+            self._table = table._replace(notes=(*table.notes, *self.unit.notes))
         return self._table
 
     def require_computation(self) -> None:

@@ -303,13 +303,35 @@ def test_a_type_that_nothing_shows() -> None:
 
 def test_a_type_against_that_of_the_configuration() -> None:
     for type, code, help in (
-        ("roberta", "unsupported", "remove `--type`"),
         ("brt", "usage", "did you mean `bert`?"),
         ("unheard-of", "usage", "supported: albert, bart, bert"),
     ):
         found = error(archspec.Configuration(SMALL, type))
         assert found.code == code and found.help is not None and found.help.startswith(help)
     assert archspec.load(archspec.Configuration(SMALL, "bert")).params.total == TOTAL
+
+
+@pytest.mark.parametrize("stated", ["kimi_k2", "roberta", 3, None, 'bert"\n'])
+def test_a_specified_type_replaces_that_of_the_configuration(
+    stated: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path, SMALL | {"model_type": stated})
+    note = f"read as `bert`, as specified, instead of its `model_type`, {json.dumps(stated)}"
+    for _ in range(2):  # compiled, and from the cache
+        assert main(["count", path, "--type", "bert"]) == 0
+        out = capsys.readouterr().out
+        assert f"{TOTAL:,} parameters" in out and out.splitlines()[-1] == note
+    lines = archspec.import_config(path, type="bert").splitlines()
+    assert lines[1] == f"# R{note[1:]}."
+    assert archspec.load(archspec.Configuration(path, "bert")).params.total == TOTAL
+    found = error(archspec.Configuration(SMALL | {"model_type": stated, "architectures": ["BertModel"]}, "gpt2"))
+    assert found.message == "unknown architecture `BertModel` for model type `gpt2`"
+
+
+def test_an_unknown_type_with_a_known_architecture(tmp_path: Path) -> None:
+    config = {"model_type": "kimi_k2", "architectures": ["DeepseekV3ForCausalLM"]}
+    assert error(config).help == "`deepseek_v3` has `DeepseekV3ForCausalLM`: use `--type deepseek_v3`"
+    assert error({"model_type": "brt", "architectures": ["BertFoo"]}).help == "did you mean `bert`?"
 
 
 def test_unknown_fields_are_ignored_only_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -96,7 +96,7 @@ def _compile_configuration(location: Location, task: str, overrides: dict[str, P
 
 def _find_family(data: _Configuration, type: str | None) -> Family:
     """Return the family of a configuration that compiles: of its type, or the only family with its architecture."""
-    stated = data.get("model_type") or type
+    stated = type or data.get("model_type")
     listed = data.get("architectures") or [""]
     types = [stated] if stated is not None else known_types(specs_root())
     families = [read_family(specs_root(), type_name, {}) for type_name in types]

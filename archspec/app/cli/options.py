@@ -29,7 +29,7 @@ def add_base(parser: argparse.ArgumentParser) -> None:
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
     """Add the options for reading a configuration."""
-    parser.add_argument("--type", help="`model_type` of a configuration that does not specify one")
+    parser.add_argument("--type", help="`model_type` of a configuration, instead of the one in it")
     parser.add_argument(
         "--ignore",
         metavar="NAME",

@@ -191,6 +191,7 @@ class Unit:
         "folder",
         "models",
         "names",
+        "notes",
         "override_names",
         "quantization",
         "root",
@@ -215,6 +216,7 @@ class Unit:
         self.standard_names: Callable[[], Iterable[str]] = tuple  # names that the standard library exports
         self.quantization: Quantization | None = None  # of the weights, from the configuration of the file
         self.deferred: tuple[str, ...] = ()  # fields of the configuration that the file does not compute
+        self.notes: tuple[str, ...] = ()  # remarks on the count, from the configuration of the file
         self._reference_suffixes: set[Pattern] | None = None
 
     def reaches(self, pattern: Pattern) -> bool:

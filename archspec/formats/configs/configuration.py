@@ -41,8 +41,8 @@ ADAPTER_FILE = "adapter_config.json"
 class Configuration(Record):
     """A configuration, and the decisions that it leaves to the user.
 
-    `source` is a path, a name on the hub, a dictionary or an object of `transformers`. `type` is the `model_type` of a
-    configuration without one. `ignore` are patterns of unknown fields to ignore, because they have no effect.
+    `source` is a path, a name on the hub, a dictionary or an object of `transformers`. `type` replaces its
+    `model_type`. `ignore` are patterns of unknown fields to ignore, because they have no effect.
     """
 
     source: str | os.PathLike[str] | ConfigurationData

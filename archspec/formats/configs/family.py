@@ -227,29 +227,37 @@ def find_family(
         help = suggest(type, supported) or f"supported: {', '.join(supported)}"
         raise make_error("usage", f"unknown model type `{type}`", help=help)
     member = members.get("model_type")
-    if member is not None:
-        return _read_stated_family(member, type, supported, library, report)
-    if type is None:
+    if type is None and member is not None:
+        type = _read_stated_type(member, members, supported, library, report)
+    elif type is None:
         type = _find_by_architecture(root, members, supported, library, report)
     return read_family(library.specs, type, library.raw) if type is not None else None
 
 
-def _read_stated_family(
-    member: Member, type: str | None, supported: list[str], library: Library, report: Report
-) -> Family | None:
-    """Return the family that the configuration states."""
+def _read_stated_type(
+    member: Member, members: dict[str, Member], supported: list[str], library: Library, report: Report
+) -> str | None:
+    """Return the model type that the configuration states; None after a diagnostic."""
     stated = member.value.plain
     if not isinstance(stated, str):
         report.error("wrong-kind", f"`model_type` expects a string, found {member.value.written()}", member.value.span)
     elif stated not in supported:
-        help = suggest(stated, supported) or f"supported: {', '.join(supported)}"
+        name, candidates = _find_types(members, supported, library)
+        same = f"`{candidates[0]}` has `{name}`: use `--type {candidates[0]}`" if len(candidates) == 1 else None
+        help = same or suggest(stated, supported) or f"supported: {', '.join(supported)}"
         report.error("unknown-name", f"unknown model type `{stated}`", member.value.span, help=help)
-    elif type not in (None, stated):
-        message = f"`model_type` is `{stated}`, but `{type}` was specified"
-        report.error("unsupported", message, member.value.span, help="remove `--type`")
     else:
-        return read_family(library.specs, stated, library.raw)
+        return stated
     return None
+
+
+def _find_types(members: dict[str, Member], supported: list[str], library: Library) -> tuple[str | None, list[str]]:
+    """Return the architecture of a configuration, None if it does not name one, and the model types that have it."""
+    member = members.get("architectures")
+    items = member.value.plain if member is not None else None
+    names = [item.plain for item in items] if isinstance(items, list) else []
+    name = names[0] if len(names) == 1 and isinstance(names[0], str) else None
+    return name, [type for type in supported if _has_architecture(library, type, name)] if name else []
 
 
 def _find_by_architecture(
@@ -257,10 +265,7 @@ def _find_by_architecture(
 ) -> str | None:
     """Return the only model type with the architecture of a configuration; None after a diagnostic."""
     member = members.get("architectures")
-    items = member.value.plain if member is not None else None
-    names = [item.plain for item in items] if isinstance(items, list) else []
-    name = names[0] if len(names) == 1 and isinstance(names[0], str) else None
-    candidates = [type for type in supported if _has_architecture(library, type, name)] if name else []
+    name, candidates = _find_types(members, supported, library)
     if len(candidates) == 1:
         return candidates[0]
     if candidates:

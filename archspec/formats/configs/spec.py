@@ -56,7 +56,7 @@ MAX_LINE_WIDTH = 100
 
 
 class ReadingOptions(NamedTuple):
-    """Options for reading a configuration: a model type if it states none, patterns of unknown fields to ignore."""
+    """Options for reading a configuration: a model type to replace its own, patterns of unknown fields to ignore."""
 
     type: str | None = None
     ignore: tuple[str, ...] = ()
@@ -89,16 +89,17 @@ def build_config_unit(source: Source, library: Library, report: Report, reading:
         return None
     label, path = f"the spec of {source.label}", os.path.realpath(source.label)
     unit = library.define(Source(label, config_spec.text), report, folder=None, root=None, path=path)
-    unit.quantization, unit.deferred = config_spec.quantization, config_spec.deferred
+    unit.quantization, unit.deferred, unit.notes = config_spec[1:]
     return unit
 
 
 class _ConfigSpec(NamedTuple):
-    """The spec of a configuration, and facts outside it: the storage of weights, and unsupported scalings."""
+    """The spec of a configuration, and facts outside it: the storage of weights, unsupported scalings, and notes."""
 
     text: str
     quantization: Quantization | None
     deferred: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def _describe_config(source: Source, library: Library, report: Report, reading: ReadingOptions) -> _ConfigSpec | None:
@@ -127,9 +128,21 @@ def _describe_config(source: Source, library: Library, report: Report, reading: 
     library.add_override_names(unit, [str(hyperparameters[name].value) for name in bound_names], report)
     title = _model_title(source.label, family) if reading.has_path else family.type
     heading = _format_heading(source.label, architecture, "model_type" in root.plain, reading, family, settings.skipped)
-    heading += f"# {quantization.note.capitalize()}.\n" if quantization is not None else ""
+    notes = [*_describe_replaced_type(root.plain, family), *([quantization.note] if quantization is not None else [])]
+    heading += "".join(f"# {note[0].upper()}{note[1:]}.\n" for note in notes)
+    notes += [f"not included: {field}, which affects no tensor" for field in deferred]
     text = f"{heading}\n{_format_spec(title, family, architecture, unit, hyperparameters)}"
-    return _ConfigSpec(text, quantization, deferred)
+    return _ConfigSpec(text, quantization, deferred, tuple(notes))
+
+
+def _describe_replaced_type(members: dict[str, Member], family: Family) -> list[str]:
+    """Return a note if the user specified a different type than the configuration states."""
+    member = members.get("model_type")
+    if member is None or member.value.plain == family.type:
+        return []
+    return [
+        f"read as `{family.type}`, as specified, instead of its `model_type`, {escape_controls(member.value.written())}"
+    ]
 
 
 def _read_architecture(members: dict[str, Member], family: Family, report: Report) -> str | None:
