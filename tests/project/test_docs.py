@@ -34,6 +34,8 @@ from archspec.compiler.evaluate import interpreter, limits
 from archspec.compiler.resolve import expressions as addresses
 from archspec.compiler.resolve import files
 from archspec.core.diagnostics import MAX_FILE_BYTES, Report, Source
+from archspec.formats.configs import read
+from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
 from archspec.formats.configs.family import known_types, read_family
 from archspec.ir import fold
 from archspec.ir.ops import OPS, rearrange, record
@@ -257,6 +259,17 @@ def limit_rows() -> Iterator[str]:
         yield f"| {what} | {limit:,} |"
 
 
+def configuration_limit_rows() -> Iterator[str]:
+    """The rows of the table of limits of configurations."""
+    for what, limit in {
+        "file size, in KiB": MAX_CONFIGURATION_BYTES // 1024,
+        "values, including those in lists and objects": read.MAX_VALUES,
+        "levels of nesting": read.MAX_DEPTH,
+        "characters in a number": read.MAX_NUMBER_LENGTH,
+    }.items():
+        yield f"| {what} | {limit:,} |"
+
+
 def configurations(type: str) -> str:
     """How configurations of a family are read."""
     return (ROOT / "specs" / "configs" / f"{type}.yaml").read_text()
@@ -274,6 +287,7 @@ TABLES = {
     "| `model_type` | Architectures |": (PAGES["docs/import.md"], families),
     "| Definition | Description |": (LANGUAGE, library),
     "| Resource | Limit |": (LANGUAGE, limit_rows),
+    "| Resource of a configuration | Limit |": (PAGES["docs/import.md"], configuration_limit_rows),
     "| Operation | Elementwise operations |": (PAGES["docs/costs.md"], elementwise_work),
 }
 """Tables that are made from the code, by the row that they begin with."""

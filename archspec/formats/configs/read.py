@@ -9,7 +9,9 @@ from typing import NamedTuple, TypeAlias
 from archspec.core.diagnostics import ArchError, Note, Source, Span, make_error
 
 MAX_DEPTH = 16
-MAX_VALUES = 50_000
+MAX_VALUES = 500_000
+"""Maximum number of values. Lists of layers that are not quantized have up to 100,000 in 4 MiB."""
+
 MAX_NUMBER_LENGTH = 400
 
 Plain: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, Member] | None"
