@@ -1,9 +1,11 @@
 """Small modules of an architecture, for which toys stand here: how they are found, and what is known of them."""
 
+import math
 import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -12,6 +14,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from archspec import ArchError
+from archspec.app.cli import main
+from archspec.app.cli.run import lift as lift_command
 from archspec.pytorch.lift.sources import configuration
 from archspec.pytorch.lift.sources.architecture import (
     Architecture,
@@ -374,9 +378,22 @@ def test_files_of_configurations(tmp_path: Any) -> None:
     assert not configuration.is_configuration(str(tmp_path / "other"))
     for text in (str(path), str(tmp_path)):
         assert configuration.architecture_of(text).fields["vocab_size"] == 50
+    path.write_text('{"model_type": "toy", "vocab_size": 50, "limits": [0.0, {"__float__": "Infinity"}, -Infinity]}')
+    assert configuration.architecture_of(str(path)).fields["limits"] == [0.0, math.inf, -math.inf]
     path.write_text("[1]")
     with pytest.raises(ArchError, match="expected an object in"):
         configuration.architecture_of(str(path))
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ArchError):
         configuration.architecture_of(str(path))
+
+
+def test_modules_beside_a_configuration_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lift_command, "lift_source", lambda *_: "lifted")
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "modules.json").write_text('[{"path": "1_LSTM", "type": "own.LSTM"}]')
+    for source in (tmp_path, tmp_path / "config.json"):
+        assert main(["lift", str(source)]) == 0
+        assert capsys.readouterr().err.startswith("warning[not-included]: module `1_LSTM` of ")
