@@ -12,6 +12,7 @@ from typing import cast
 
 from archspec.core.diagnostics import ArchError, Diagnostic, Report, Source, decode, read_bytes
 from archspec.formats.configs.configuration import ADAPTER_FILE, CONFIG_FILE, MAX_CONFIGURATION_BYTES
+from archspec.formats.configs.read import read_json
 
 MODULES_FILE = "modules.json"
 
@@ -75,8 +76,6 @@ def _count_dense(folder: str, subfolder: str) -> int | None:
 
 def _read_data(path: str) -> object:
     """Return the data of a JSON file; None if it cannot be read."""
-    from archspec.formats.configs.read import read_json
-
     report = Report()
     data = read_bytes(path, path, report, max_bytes=MAX_CONFIGURATION_BYTES)
     text = decode(data, path, report, max_bytes=MAX_CONFIGURATION_BYTES) if data is not None else None
