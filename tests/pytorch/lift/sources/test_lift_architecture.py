@@ -391,7 +391,7 @@ def test_files_of_configurations(tmp_path: Any) -> None:
 def test_modules_beside_a_configuration_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(lift_command, "lift_source", lambda *_: "lifted")
+    monkeypatch.setattr(lift_command, "lift_with_notes", lambda *_: ("lifted", ()))
     (tmp_path / "config.json").write_text("{}")
     (tmp_path / "modules.json").write_text('[{"path": "1_LSTM", "type": "own.LSTM"}]')
     for source in (tmp_path, tmp_path / "config.json"):
