@@ -461,3 +461,49 @@ def test_a_ratio_of_nothing_is_0() -> None:
     found = archspec.compare(load(text), load(text.replace("frozen ", "")))
     (line,) = [line for line in str(found).splitlines() if line.startswith("frozen")]
     assert line.split() == ["frozen", "3", "0", "-3", "x", "0"]
+
+
+# Definitions with one name --------------------------------------------------------------------------------------------
+
+
+def variant(folder: Path, spec: str, block: str, *edits: tuple[str, str]) -> str:
+    file = folder / "variant.arch"
+    assert main(["new", str(file), "--from", spec, "--block", block]) == 0
+    text = file.read_text()
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    file.write_text("".join(line for line in text.splitlines(keepends=True) if "expect" not in line))
+    return str(file)
+
+
+def test_a_changed_block_of_the_same_name_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    norm = "    |> attention.output.LayerNorm: LayerNorm(hidden, eps)"
+    edits = [(norm, ""), ("    |> attention.self:", f"{norm}\n    |> attention.self:")]
+    file = variant(tmp_path, "bert-base-uncased", "Layer", *edits, ("BertLayer)", "BertLayer, layers = 6)"))
+    (definition,) = archspec.compare("bert-base-uncased", file).definitions
+    assert definition.name == "BertLayer" and definition.changes[0] == {} and definition.changes[1]["moved"] == 1
+    capsys.readouterr()
+    _, out, _ = run(capsys, "bert-base-uncased", file)
+    (line,) = [line for line in out.splitlines() if line.startswith("BertLayer")]
+    assert "1 step moved" in line
+
+
+def test_only_the_block_that_changed_is_named(tmp_path: Path) -> None:
+    edit = ("value: Linear(hidden, shared, bias)", "value: Linear(hidden, shared, false)")
+    file = variant(tmp_path, "bert-base-uncased", "SelfAttention", edit)
+    (definition,) = archspec.compare("bert-base-uncased", file, batch=1, seq=8).definitions
+    assert definition.name == "SelfAttention" and definition.changes[1] == {"tensors removed": 1, "computes": 1}
+
+
+def test_a_size_that_a_block_changes_is_named(tmp_path: Path) -> None:
+    edits = [("Linear(hidden, ffn)", "Linear(hidden, 2 * ffn)"), ("Linear(ffn, hidden)", "Linear(2 * ffn, hidden)")]
+    file = variant(tmp_path, "bert-base-uncased", "Layer", *edits)
+    (definition,) = archspec.compare("bert-base-uncased", file).definitions
+    assert definition.changes[1] == {"tensors reshaped": 3}
+
+
+@pytest.mark.parametrize("edit", [("BertLayer)", "BertLayer, hidden = 96)"), ("  h = x\n", "  # a chain\n  h = x\n")])
+def test_a_copied_block_is_not_different(tmp_path: Path, edit: tuple[str, str]) -> None:
+    file = variant(tmp_path, "bert-base-uncased", "Layer", edit)
+    assert archspec.compare("bert-base-uncased", file).definitions == ()

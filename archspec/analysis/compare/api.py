@@ -9,7 +9,8 @@ from archspec.analysis.compare.compare import Comparison, Computation, compare_t
 from archspec.analysis.cost.dimension_sizes import merge_sizes
 from archspec.analysis.diff.structure import stored_tensors
 from archspec.core.diagnostics import Diagnostic
-from archspec.ir.table import PlainValue
+from archspec.ir.table import PlainValue, Table
+from archspec.pipeline.locate import is_spec, locate
 from archspec.pipeline.tables import load_table
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def compare_models(
     Models are compiled only if there are sizes or if their tensors are equal. Otherwise their tables suffice.
     """
     costs = None
+    bundled = all(map(_is_bundled, models))
     if sizes:
         from archspec.analysis.compare.compiled import compile_and_compute_costs
 
@@ -65,4 +67,18 @@ def compare_models(
 
         for i in equal_tables:
             operations[i] = compare_computations(models[0], models[i])
-    return compare_tables(tables, depth, costs).replace(operations=tuple(operations)), warnings
+    comparison = compare_tables(tables, depth, costs).replace(operations=tuple(operations))
+    if not bundled and any(_definition_names(tables[0]) & _definition_names(table) for table in tables[1:]):
+        from archspec.analysis.compare.compiled import compare_definitions
+
+        comparison = comparison.replace(definitions=tuple(compare_definitions(models)))
+    return comparison, warnings
+
+
+def _is_bundled(model: tuple[ModelLike, Mapping[str, PlainValue]]) -> bool:
+    """Whether the definitions of a model are those of the bundled library, or it has none (a checkpoint)."""
+    return is_spec(model[0]) and locate(model[0]).kind in ("bundled", "configuration", "checkpoint")
+
+
+def _definition_names(table: Table) -> set[str]:
+    return {module.type for module in table.modules if module.type}

@@ -59,6 +59,17 @@ class DifferingHyperparameter(NamedTuple):
     values: dict[int, object]
 
 
+class DifferingDefinition(NamedTuple):
+    """A layer or block of one name whose definition differs from that of the first model.
+
+    `changes` has one mapping for each model: the numbers of changes by kind, as `archspec.diff` lists them for one
+    application; empty for a model without a difference.
+    """
+
+    name: str
+    changes: tuple[dict[str, int], ...]
+
+
 class ComponentRow(NamedTuple):
     """Corresponding components, with the parameter count of each."""
 
@@ -83,7 +94,8 @@ class Comparison(Result):
     `settings` are the hyperparameters that differ. `totals` and `roles` are parameter counts, in total and by role; a
     tensor with several names is counted once. `parts` are the components, and `costs` is None without sizes.
     `operations` compares the operations of each model with the first model: "equal", "equal up to rounding" (some are
-    written differently, but have equal normal forms), "different", or None if the tensors differ.
+    written differently, but have equal normal forms), "different", or None if the tensors differ. `definitions` are the
+    layers and blocks that differ from those of one name in the first model.
     """
 
     models: tuple[Table, ...]
@@ -93,6 +105,7 @@ class Comparison(Result):
     parts: tuple[ComponentRow, ...]
     costs: CostComparison | None
     operations: tuple[Computation, ...] = ()
+    definitions: tuple[DifferingDefinition, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(repr(table.model) for table in self.models)}>"

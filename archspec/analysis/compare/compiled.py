@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from archspec.analysis.compare.compare import ComparisonRow, Computation, CostComparison
+from archspec.analysis.compare.compare import ComparisonRow, Computation, CostComparison, DifferingDefinition
 from archspec.analysis.cost.api import cost
 from archspec.analysis.cost.cost import Cost
 from archspec.analysis.diff.api import diff
+from archspec.analysis.diff.definitions import find_differing_definitions
 from archspec.core.diagnostics import ArchError, make_error
 from archspec.ir.index_ranges import dimensions
 from archspec.ir.table import PlainValue
@@ -28,6 +29,14 @@ def compare_computations(
     except ArchError:
         return None
     return "different" if difference.operations else "equal up to rounding" if difference.unified else "equal"
+
+
+def compare_definitions(models: Sequence[tuple[ModelLike, Mapping[str, PlainValue]]]) -> list[DifferingDefinition]:
+    """Compare the definitions of each model with those of one name in the first model."""
+    first, *others = [as_model(*model) for model in models]
+    changes = [{}, *(find_differing_definitions(first, other) for other in others)]
+    names = dict.fromkeys(name for definitions in changes for name in definitions)
+    return [DifferingDefinition(name, tuple(dict(model.get(name, {})) for model in changes)) for name in names]
 
 
 def compile_and_compute_costs(

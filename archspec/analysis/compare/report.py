@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from archspec.analysis.compare.compare import Comparison, ComparisonRow, ComponentRow, Value
 from archspec.analysis.compare.components import Component
@@ -10,15 +10,16 @@ from archspec.core.addresses import relative
 from archspec.core.reports.documents import Document, finite, finite_value
 from archspec.core.reports.page import Page
 from archspec.core.reports.tables import Bar, Column, Row, View, columns
-from archspec.core.reports.text import beside, listed, literal, parameters, titles
+from archspec.core.reports.text import beside, listed, literal, number, parameters, titles
 
 
 def page(comparison: Comparison, format: str = "table") -> Page:
     """Return the report. Markdown has no bars."""
     names = _model_titles(comparison)
     totals = [figure for figure in comparison.totals if any(figure.values)]
-    tables = [_hyperparameter_table(comparison, names), _number_table("parameters", totals, names)]
-    tables += [_number_table("role", comparison.roles, names), _component_table(comparison, names)]
+    tables = [_hyperparameter_table(comparison, names), _definition_table(comparison, names)]
+    tables += [_number_table("parameters", totals, names), _number_table("role", comparison.roles, names)]
+    tables.append(_component_table(comparison, names))
     if format != "markdown":
         tables.append(_bar_table(comparison, names))
     if comparison.costs is not None:
@@ -44,6 +45,47 @@ def _hyperparameter_table(comparison: Comparison, names: Sequence[str]) -> View:
         values = {str(i): literal(setting.values[i]) if i in setting.values else "-" for i in range(len(names))}
         rows.append({"name": setting.name, **values})
     return View(shown, rows)
+
+
+def _definition_table(comparison: Comparison, names: Sequence[str]) -> View:
+    """Return a row for each definition that differs although its name is the same."""
+    shown = [Column("name", "definition", fit="shorten")]
+    shown += [
+        Column(str(i), f"in {name}", "-", fit="wrap", drop=_drop_priority(i)) for i, name in enumerate(names) if i
+    ]
+    rows: list[Row] = [
+        {"name": name, **{str(i): format_changes(model) for i, model in enumerate(changes)}}
+        for name, changes in comparison.definitions
+    ]
+    return View(shown, rows)
+
+
+def format_changes(changes: Mapping[str, int]) -> str:
+    """Format numbers of changes: `2 steps moved, 1 tensor added`."""
+    words: list[str] = []
+    for kind, count in changes.items():
+        if kind.startswith("tensors "):
+            text = kind.removeprefix("tensors ")
+            words.append(f"{number(count, 'tensor')} {_MADE.get(text, text)}")
+        else:
+            noun, text = _CHANGES[kind]
+            words.append(f"{number(count, noun)} {text}")
+    return ", ".join(words)
+
+
+_MADE = {"param": "made a parameter", "buffer": "made a buffer"}
+_CHANGES = {
+    "moved": ("step", "moved"),
+    "added": ("step", "added"),
+    "removed": ("step", "removed"),
+    "reads": ("step", "with different inputs"),
+    "computes": ("step", "with a different computation"),
+    "times": ("step", "applied a different number of times"),
+    "returns": ("output", "different"),
+    "table": ("constant", "different"),
+    "differs": ("computation", "different"),
+}
+"""The noun and the description of the changes of operations by kind."""
 
 
 def _number_table(heading: str, figures: Sequence[ComparisonRow], names: Sequence[str]) -> View:
@@ -200,6 +242,11 @@ def rows(comparison: Comparison) -> View:
         for i, value in setting.values.items():
             row: Row = {"section": "hyperparameters", "name": setting.name, "model": names[i], "address": ""}
             values.append(row | {"value": literal(value), "difference": None, "ratio": None, "by": ""})
+    for name, changes in comparison.definitions:
+        for i, model in enumerate(changes):
+            if model:
+                row = {"section": "definitions", "name": name, "model": names[i], "address": ""}
+                values.append(row | {"value": format_changes(model), "difference": None, "ratio": None, "by": ""})
     costs = comparison.costs.figures if comparison.costs is not None else ()
     for section, figures in (("totals", comparison.totals), ("roles", comparison.roles), ("costs", costs)):
         for figure in figures:
@@ -232,6 +279,7 @@ def contents(comparison: Comparison) -> Document:
             }
             for setting in comparison.settings
         ],
+        "definitions": [{"name": name, "changes": [*changes]} for name, changes in comparison.definitions],
         "totals": [_figure_entry(figure) for figure in comparison.totals],
         "roles": [_figure_entry(figure) for figure in comparison.roles],
         "components": [_part_entry(part) for part in comparison.parts],

@@ -95,10 +95,7 @@ def compare_operations(a: Side, b: Side) -> ModelDifferences:
     There are none only if both compute equal outputs from equal inputs and tensors, with all optional inputs and with
     none. Raises ArchError for models with more than MAX_COMPARED_OPERATIONS operations.
     """
-    size = a.body.size + b.body.size
-    if size > MAX_COMPARED_OPERATIONS:
-        message = f"too many operations in these models ({size:,}): the limit is {MAX_COMPARED_OPERATIONS:,}"
-        raise make_error("budget", message, help="compare the models with fewer layers")
+    _check_size(a.body, b.body)
     comparison = _Comparison()
 
     def find_changes() -> list[OperationChange]:
@@ -116,6 +113,23 @@ def compare_operations(a: Side, b: Side) -> ModelDifferences:
     with gc_paused():
         changes = run_with_deep_stack(find_changes)
     return ModelDifferences(collapse_operation_changes(changes), comparison.forms.unified, comparison.forms.stopped)
+
+
+def compare_definitions(ours: Body, theirs: Body) -> list[OperationChange]:
+    """Return the differences between two definitions, with addresses relative to them.
+
+    Raises ArchError for definitions with more than MAX_COMPARED_OPERATIONS operations.
+    """
+    _check_size(ours, theirs)
+    with gc_paused():
+        return run_with_deep_stack(lambda: _Comparison().compare_definitions(ours, theirs))
+
+
+def _check_size(ours: Body, theirs: Body) -> None:
+    size = ours.size + theirs.size
+    if size > MAX_COMPARED_OPERATIONS:
+        message = f"too many operations in these models ({size:,}): the limit is {MAX_COMPARED_OPERATIONS:,}"
+        raise make_error("budget", message, help="compare the models with fewer layers")
 
 
 class _Comparison:
@@ -143,7 +157,7 @@ class _Comparison:
         elif block_a is ours and block_b is theirs and ours.kind == theirs.kind == "block":
             changes += self._compare_blocks(ours, theirs, by_name=True)
         else:
-            changes += [_prefix_address(change, b.home) for change in self._compare_definitions(block_a, block_b)]
+            changes += [_prefix_address(change, b.home) for change in self.compare_definitions(block_a, block_b)]
             changes += self._describe_enclosing("removed", ours, a.home) if block_a is not ours else []
             changes += self._describe_enclosing("added", theirs, b.home) if block_b is not theirs else []
         return changes or [_UNDESCRIBED]
@@ -181,7 +195,7 @@ class _Comparison:
 
     # Blocks and layers
 
-    def _compare_definitions(self, ours: Body, theirs: Body) -> list[OperationChange]:
+    def compare_definitions(self, ours: Body, theirs: Body) -> list[OperationChange]:
         """Return the differences between two definitions, with addresses relative to them."""
         changes = self._pairs.get((ours, theirs))
         if changes is None:
@@ -222,7 +236,7 @@ class _Comparison:
             )
         for key, body in a.calls.items():
             if key in b.calls:
-                changes += [_prefix_address(change, key[0]) for change in self._compare_definitions(body, b.calls[key])]
+                changes += [_prefix_address(change, key[0]) for change in self.compare_definitions(body, b.calls[key])]
         changes += [
             *self._iter_deviating_repetitions("removed", a, b, patterns),
             *self._iter_deviating_repetitions("added", b, a, patterns),

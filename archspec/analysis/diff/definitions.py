@@ -1,0 +1,139 @@
+"""Definitions with equal names and different source in two models, with counts of the changes of one application."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from archspec.analysis.diff.operations import collapse_operation_changes, compare_definitions
+from archspec.analysis.diff.structure import StoredTensor, StoredTensors, collapse_changes, find_changes
+from archspec.core.addresses import is_below, is_inside, join
+from archspec.core.diagnostics import ArchError, Span
+from archspec.ir.module import Body, iter_tensors
+from archspec.pipeline.model import Model, get_compilation
+
+_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|#.*|\w+|[^\w\s]')
+
+
+def find_differing_definitions(a: Model, b: Model) -> dict[str, Counter[str]]:
+    """Return the layers and blocks of which two models have different definitions with one name.
+
+    Each is mapped to the number of changes by kind: those of OperationChange, and those of TensorChange after
+    "tensors". Definitions that compute the same from the same tensors are omitted.
+    """
+    ours, theirs = (_find_definitions(get_compilation(model).body) for model in (a, b))
+    result: dict[str, Counter[str]] = {}
+    for name in ours.keys() & theirs.keys():
+        before, after = _corresponding_bodies(ours[name], theirs[name])
+        if _are_different(before, after):
+            changes = _count_changes(before, after)
+            if changes:
+                result[name] = changes
+    return {name: result[name] for name in theirs if name in result}
+
+
+def _find_definitions(body: Body) -> dict[str, dict[str, Body]]:
+    """Return the bodies of each layer or block by the address of their first application."""
+    result: dict[str, dict[str, Body]] = {body.type: {"": body}} if body.module is not None else {}
+    seen: set[Body] = set()
+
+    def visit(body: Body, prefix: str) -> None:
+        for address, nested in _iter_modules(body, prefix):
+            if nested not in seen:
+                seen.add(nested)
+                result.setdefault(nested.type, {})[address] = nested
+                visit(nested, address)
+
+    visit(body, "")
+    return result
+
+
+def _iter_modules(body: Body, prefix: str) -> Iterator[tuple[str, Body]]:
+    """Yield the layers and blocks that a body applies, directly or in loops and functions."""
+    for call in body.calls:
+        if call.body is not None:
+            address = join(prefix, call.address)
+            if call.kind in ("layer", "block"):
+                yield address, call.body
+            else:
+                yield from _iter_modules(call.body, address)
+
+
+def _corresponding_bodies(ours: dict[str, Body], theirs: dict[str, Body]) -> tuple[Body, Body]:
+    """Return the bodies at the first common address, or the first bodies."""
+    for address, body in ours.items():
+        if address in theirs:
+            return body, theirs[address]
+    return next(iter(ours.values())), next(iter(theirs.values()))
+
+
+def _are_different(before: Body, after: Body) -> bool:
+    """Whether the definitions of two bodies differ in more than comments and layout."""
+    assert before.module is not None and after.module is not None
+    spans = before.module.span, after.module.span
+    return spans[0] != spans[1] and _definition_tokens(spans[0]) != _definition_tokens(spans[1])
+
+
+def _definition_tokens(span: Span) -> list[str]:
+    """Return the tokens of a definition from its name to its closing brace, without comments."""
+    tokens: list[str] = []
+    depth = 0
+    for match in _TOKEN.finditer(span.source.text, span.start):
+        token = match[0]
+        if not token.startswith("#"):
+            tokens.append(token)
+            depth += (token == "{") - (token == "}")
+            if token == "}" and not depth:
+                break
+    return tokens
+
+
+def _count_changes(before: Body, after: Body) -> Counter[str]:
+    """Count the changes of a definition, without those of nested definitions that differ themselves."""
+    nested = dict(_iter_modules(before, ""))
+    separate = [
+        address
+        for address, body in _iter_modules(after, "")
+        if address in nested and body.type == nested[address].type and _are_different(nested[address], body)
+    ]
+    changes: Counter[str] = Counter()
+    ours, theirs = _stored_tensors(before, separate), _stored_tensors(after, separate)
+    for change in collapse_changes(find_changes(ours, theirs)):
+        changes.update(
+            f"tensors {kind}" for kind in change.kinds if kind != "reshaped" or _have_equal_sizes(before, after)
+        )
+    try:
+        operations = compare_definitions(before, after)
+    except ArchError:  # more operations than can be compared
+        return changes
+    own = [
+        change
+        for change in operations
+        if not any(is_below(change.address, address) for address in separate)
+        and not (change.address in separate and change.kind in ("computes", "returns", "differs"))
+    ]
+    changes.update(change.kind for change in collapse_operation_changes(own))
+    return changes
+
+
+def _stored_tensors(body: Body, separate: Sequence[str]) -> StoredTensors:
+    """Return the tensors of a body's module by relative name, except those in the modules `separate`."""
+    assert body.module is not None
+    return {
+        name: StoredTensor(
+            leaf.weight.kind,
+            leaf.weight.shape,
+            leaf.weight.kind == "param" and not leaf.frozen,
+            body.module.aliases.get(name),
+        )
+        for name, leaf in iter_tensors(body.module)
+        if leaf.weight.kind != "const" and not any(is_inside(name, address) for address in separate)
+    }
+
+
+def _have_equal_sizes(before: Body, after: Body) -> bool:
+    """Whether the numbers among the hyperparameters are equal, so that shapes differ only by the definitions."""
+    assert before.module is not None and after.module is not None
+    ours, theirs = before.module.hyperparameters, after.module.hyperparameters
+    return all(ours[name] == theirs[name] for name in ours.keys() & theirs.keys() if isinstance(ours[name], int))
