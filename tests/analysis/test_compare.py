@@ -271,6 +271,22 @@ def test_sizes_are_for_the_models_that_have_them() -> None:
         archspec.compare("bert-base-uncased", "roberta-base", dims={"frames": 3})
 
 
+def test_different_lengths_at_one_size_are_noted(tmp_path: Path) -> None:
+    models: list[archspec.Model] = []
+    for length in ("seq", "4 * seq", "2 * seq"):
+        shape = f"[batch, {length}, width]"
+        body = "{ return x |> proj: Linear(width, width) }"
+        text = f"import std {{ Linear }}\ndim batch, seq\nblock B(width)(x {shape}) -> {shape} {body}\n"
+        models.append(archspec.loads(text + 'model "m" = B(8)'))
+    note = "input lengths differ at equal `seq`: "
+    costs = archspec.compare(*models, batch=1, seq=32).costs
+    assert costs is not None and costs.notes == ("", f"{note}4*seq = 128", f"{note}2*seq = 64")
+    costs = archspec.compare(models[0], models[1], batch=1).costs
+    assert costs is not None and costs.notes == ("seq symbolic", f"{note}4*seq; seq symbolic")
+    costs = archspec.compare(models[1], models[1], batch=1, seq=32).costs
+    assert costs is not None and costs.notes == ("", "")
+
+
 def test_wrong_arguments() -> None:
     with pytest.raises(ValueError, match="depth"):
         archspec.compare("bert-base-uncased", "roberta-base", depth=-1)

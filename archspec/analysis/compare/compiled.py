@@ -12,6 +12,7 @@ from archspec.analysis.cost.api import cost
 from archspec.analysis.cost.cost import Cost
 from archspec.analysis.diff.api import diff
 from archspec.analysis.diff.definitions import find_differing_definitions
+from archspec.core.algebra import Dim, substitute, symbols
 from archspec.core.diagnostics import ArchError, make_error
 from archspec.ir.index_ranges import dimensions
 from archspec.ir.table import PlainValue
@@ -60,8 +61,9 @@ def compute_costs(models: Sequence[Model], sizes: Mapping[str, int]) -> CostComp
             raise make_error("usage", f"unknown dimension `{name}`: no model has it", help=help)
     costs: list[Cost | None] = []
     notes: list[str] = []
-    for model, dims in zip(models, open_dims, strict=True):
-        note = [f"has no dimension `{name}`" for name in sizes if name not in dims]
+    length_notes = _describe_lengths(models, sizes)
+    for model, dims, lengths in zip(models, open_dims, length_notes, strict=True):
+        note = lengths + [f"has no dimension `{name}`" for name in sizes if name not in dims]
         symbolic = [name for name in dims if name not in sizes]
         note += [f"{', '.join(symbolic)} symbolic"] if symbolic else []
         try:
@@ -75,6 +77,38 @@ def compute_costs(models: Sequence[Model], sizes: Mapping[str, int]) -> CostComp
         for name, measure in _MEASURES.items()
     ]
     return CostComparison(dict(sizes), tuple(figures), tuple(notes))
+
+
+def _describe_lengths(models: Sequence[Model], sizes: Mapping[str, int]) -> list[list[str]]:
+    """Describe, for each model, the axes of its inputs whose sizes are other expressions of a dimension than elsewhere.
+
+    An input `[batch, 4 * seq]` has another length than `[batch, seq]` at the same `seq`.
+    """
+    axes = [_axes_by_dimension(model) for model in models]
+    notes: list[list[str]] = [[] for _ in models]
+    for name in dict.fromkeys(name for model_axes in axes for name in model_axes):
+        if len({frozenset(model_axes[name]) for model_axes in axes if name in model_axes}) > 1:
+            for note, model_axes in zip(notes, axes, strict=True):
+                lengths = [
+                    _format_length(size, sizes) for text, size in model_axes.get(name, {}).items() if text != name
+                ]
+                note += [f"input lengths differ at equal `{name}`: {', '.join(lengths)}"] if lengths else []
+    return notes
+
+
+def _format_length(size: Dim, sizes: Mapping[str, int]) -> str:
+    length = substitute(size, sizes)
+    return f"{size}" if length == size else f"{size} = {length}"
+
+
+def _axes_by_dimension(model: Model) -> dict[str, dict[str, Dim]]:
+    """Return the sizes of the axes of the inputs that contain each dimension, by their text."""
+    result: dict[str, dict[str, Dim]] = {}
+    for _, type in get_compilation(model).body.inputs:
+        for size in type.shape:
+            for name in symbols(size):
+                result.setdefault(name, {})[str(size)] = size
+    return result
 
 
 def _adam_bytes(cost: Cost) -> int:
