@@ -10,6 +10,7 @@ import pytest
 import yaml
 from small import DENSE, load
 
+from archspec.analysis.count.count import count
 from archspec.analysis.count.groups import (
     RoleComponent,
     count_by_block,
@@ -95,6 +96,27 @@ def test_rules_apply_in_order_and_a_shared_tensor_counts_once(chosen: list[str],
 def test_a_shared_tensor_stands_on_the_counted_name_where_that_is_chosen() -> None:
     assert select(SHARED, rules("+*.weight")).params == (40, 16, 0, 0)
     assert select(SHARED, rules("+head.*.weight")).params == (0, 16, 40, 0)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "elsewhere"),
+    [
+        (["-words.weight"], {"words.weight": "head.decoder.weight"}),
+        (["-head.decoder.weight"], {"head.decoder.weight": "words.weight"}),
+        (["+*", "-head.*"], {"head.decoder.weight": "words.weight"}),
+        (["-words.weight", "-head.decoder.weight"], {}),
+        (["-head.*", "+head.*"], {}),
+        (["+words.weight"], {}),  # nothing is excluded
+        (["-head.*.bias"], {}),
+    ],
+)
+def test_an_excluded_name_of_a_counted_tensor_is_told(chosen: list[str], elsewhere: dict[str, str]) -> None:
+    selection = select(SHARED, rules(*chosen))
+    assert selection.counted_elsewhere == elsewhere
+    lines = str(count(SHARED, rules(*chosen))).splitlines()
+    assert [line for line in lines if line.startswith("excluded, but counted as")] == [
+        f"excluded, but counted as {counted}: {name}" for name, counted in elsewhere.items()
+    ]
 
 
 def test_rules_that_match_nothing_are_told() -> None:

@@ -85,6 +85,7 @@ class _Judge:
                 verdict = "wrong" if verdict in ("right", "convention") else verdict
                 actual = _format_at_reading(self.value, notation, notation.readings[-1])
                 reasons.append(f"{self.number.text} is not {notation.text}: it is {actual}")
+        reasons += self.models.describe_shared_tensors(self.line)
         is_off = verdict in ("wrong", "carried") and self.number.exact and self.value != meant
         off = self.value - meant if is_off else None
         return JudgedLine(self.line, self.value, self.own, self.counted, meant, verdict, off, tuple(reasons))

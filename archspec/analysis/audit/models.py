@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from archspec.analysis.audit.arithmetic import Arithmetic
 from archspec.analysis.audit.read import AuditLine
-from archspec.analysis.count.select import SelectionRule, select
+from archspec.analysis.count.select import SelectionRule, describe_shared_tensors, select
 from archspec.analysis.explain.explain import Explainer, create_explainer
 from archspec.core.diagnostics import ArchError, Diagnostic, make_error, suggest
 from archspec.ir.table import ActiveParameters, Tensors
@@ -61,6 +61,10 @@ class Models:
             part = table._replace(tensors=tensors, buffers=(), params=params, active=active)
             self._selections[key] = Explainer(part, (), model.uses, model.tables)
         return self._selections[key]
+
+    def describe_shared_tensors(self, line: AuditLine) -> list[str]:
+        """Describe the names that a line excludes, but whose tensors it counts under another name."""
+        return describe_shared_tensors(select(self._load_model(line).table, line.select)) if line.select else []
 
     def selects_all(self, line: AuditLine) -> bool:
         """Whether a line selects all tensors of its model."""

@@ -16,6 +16,7 @@ def contents(counted: Count) -> Document:
     if counted.rules:
         for row, params in zip(tensors, selection.params, strict=True):
             row["selected"] = params
+            row["counted_as"] = selection.counted_elsewhere.get(str(row["name"]))
     document: Document = {
         "format": 1,
         "model": table.model,

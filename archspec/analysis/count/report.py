@@ -12,7 +12,7 @@ from archspec.analysis.count.groups import (
     count_by_role,
     find_role_components,
 )
-from archspec.analysis.count.select import SelectionRule
+from archspec.analysis.count.select import SelectionRule, describe_shared_tensors
 from archspec.analysis.count.tree import CountRow, count_tree
 from archspec.core.reports.page import Block, Page
 from archspec.core.reports.tables import Column, Row, View, percent, shape
@@ -144,6 +144,7 @@ def summary(counted: Count) -> list[str]:
         lines.append(
             f"{total:,} selected{beside(parameters(total))}, {share} of the total, by {_format_rules(counted.rules)}"
         )
+        lines += describe_shared_tensors(counted.selection)
     return lines
 
 
