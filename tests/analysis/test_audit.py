@@ -163,6 +163,9 @@ LINES: list[tuple[str, str, int | None]] = [
     ("claimed: 150M, select: '*'", "wrong", None),
     ("claimed: 108891648, select: '*'", "convention", None),
     ("claimed: 109482241, select: '*'", "wrong", 1),
+    ("claimed: 109483008, select: '*'", "wrong", 768),  # a relative with an adjustment has it by chance
+    ("claimed: 109483776, select: '*'", "wrong", 2 * 768),
+    ("claimed: 109484544, select: '*'", "wrong", 3 * 768),
     ("claimed: 590592, select: pooler.*", "right", None),
     ("claimed: 589824, select: pooler.*", "convention", None),
     ("claimed: 21.8 %, select: embeddings.*, of: '*'", "right", None),

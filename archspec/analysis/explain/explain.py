@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import islice
@@ -95,6 +96,10 @@ MAX_RELATIVE_DIFFERENCE = Fraction(2, 100)
 VARIANT_RANK = 1
 ONE_LAYER_RANK = 2
 """The only rank at which a rounded number may be one layer of a stack; at higher ranks, many match by chance."""
+NEAR = Fraction(1, 100_000)
+"""Relative distance of totals near a number."""
+MAX_NEAR_TOTALS = 3
+"""Maximum number of other totals near a number that a convention of several steps explains."""
 MAX_MATCHES = 100
 """Maximum number of matches of one rank. With thousands of different tensors, any number has many matches."""
 _NO_USES: Mapping[str, int] = {}
@@ -118,8 +123,9 @@ class Addend(NamedTuple):
 class Match(NamedTuple):
     """A combination of adjustments that evaluates to `params`.
 
-    `kind` is "convention", "variant" (a similar published model), "omission" (a small omission in addition to a
-    convention) or "arithmetic error"; the last two are guesses. `rank` is the number of adjustments to a plain count of
+    `kind` is "convention", "variant" (a similar published model), "coincidence" (a convention of several steps that
+    the number does not determine), "omission" (a small omission in addition to a convention) or "arithmetic error";
+    the last three are guesses. `rank` is the number of adjustments to a plain count of
     the model or of a relative. The `steps` sum to `params`, and so do the `parts`, except for the last step of an
     arithmetic error.
     """
@@ -201,6 +207,7 @@ class Explainer:
         self.conventions = Conventions(self.universe)
         self.omissions = Omissions(self.conventions)
         self.variants = find_variants(table, self.universe)
+        self._totals: dict[int, list[int]] = {}
 
     def explain(self, number: PublishedNumber) -> Explanation:
         """Explain a parameter count."""
@@ -220,10 +227,12 @@ class Explainer:
         )
         matches: list[Match] = []
         seen: set[Counted] = set()
+        exact = reading.digits is None
         rank = 0
         while rank < len(self.conventions.levels) + 3:  # two omissions in the last rank, and `more`
             level = list(islice(self._iter_matches(rank, reading, seen, idle), MAX_MATCHES))
             if matches:
+                matches = [self._mark_coincidence(match, matches) for match in matches] if exact else matches
                 return ReadingMatches(reading, tuple(matches), len(level), (), *truncations)
             matches = level
             rank += 1
@@ -261,6 +270,29 @@ class Explainer:
             if convention.groups & idle:
                 continue
             yield self._build_match("arithmetic error", rank, convention, (omission,))
+
+    def _mark_coincidence(self, match: Match, matches: Sequence[Match]) -> Match:
+        """Return a match of an exact number, as a coincidence if the number does not determine it.
+
+        A count of a relative is known, and so is a single step. Several steps with an adjustment are credible if few
+        other totals of at most as many adjustments are near the number; adjustments of a relative, of which there are
+        many, only if no error is as simple.
+        """
+        if match.kind != "convention" or match.rank == 0 or len(match.steps) <= 2:
+            return match
+        adjusts_relative = len(match.steps) - 1 > match.rank
+        has_error = adjusts_relative and any(other.kind in ("omission", "arithmetic error") for other in matches)
+        is_credible = not has_error and self._count_near_totals(match) <= MAX_NEAR_TOTALS
+        return match if is_credible else match._replace(kind="coincidence")
+
+    def _count_near_totals(self, match: Match) -> int:
+        """Return the number of other totals near a match, of conventions of at most as many adjustments."""
+        totals = self._totals.get(match.rank)
+        if totals is None:
+            levels = self.conventions.levels[: match.rank + 1]
+            totals = self._totals[match.rank] = sorted({c.params for level in levels for c in level})
+        distance = int(NEAR * match.params)
+        return bisect_right(totals, match.params + distance) - bisect_left(totals, match.params - distance) - 1
 
     def _adjusts_relative(self, convention: Convention) -> bool:
         """Whether a convention has adjustments to a relative of the model."""

@@ -109,6 +109,8 @@ def _remarks(explanation: Explanation, answer: ReadingMatches) -> list[str]:
         lines.append("the matches are equally simple: the number alone does not determine which was meant")
     if any(match.kind in ("omission", "arithmetic error") for match in answer.matches):
         lines.append("an omission or an arithmetic error is a guess, not evidence")
+    if any(match.kind == "coincidence" for match in answer.matches):
+        lines.append("a coincidence is a guess, too: an error is as simple, or many totals are near the number")
     if len(answer.matches) == MAX_MATCHES:
         lines.append(f"there may be more: at most {MAX_MATCHES} are shown")
     elif answer.more:
