@@ -80,7 +80,10 @@ class Compilation:
         """The tensors, buffers, modules and totals as plain data."""
         if self._table is None:
             table = build_model_table(self.compiled, self.overrides)
-            self._table = table._replace(notes=(*table.notes, *self.unit.notes))
+            notes = [*self.unit.notes]
+            if self.unit.default_architecture is not None:
+                notes.append(_describe_default_architecture(self.unit.default_architecture, table))
+            self._table = table._replace(notes=(*table.notes, *notes))
         return self._table
 
     def require_computation(self) -> None:
@@ -223,6 +226,13 @@ ModelLike: TypeAlias = "Model | str | os.PathLike[str] | Configuration | Configu
 def get_compilation(model: Model) -> Compilation:
     """Return the internal state of a model. Private to the package; may change without notice."""
     return model._compilation  # pyright: ignore[reportPrivateUsage]
+
+
+def _describe_default_architecture(architecture: str, table: Table) -> str:
+    """Describe the class as which a configuration without `architectures` is read."""
+    text = f"read as {architecture}: the configuration names no `architectures`"
+    has_head = any(tensor.role == "head" for tensor in table.tensors.distinct)
+    return text if has_head or not architecture.endswith("Model") else f"{text}; a head is not included"
 
 
 def build_model_table(compiled: CompiledModel, overrides: Iterable[str]) -> Table:

@@ -379,3 +379,31 @@ def test_only_configurations_are_imported() -> None:
     for spec in ("bert-base-uncased", "google-bert/bert-base-uncased"):
         with pytest.raises(archspec.ArchError, match="is not a configuration"):
             archspec.import_config(spec)
+
+
+NAMELESS = [
+    ({"model_type": "bert"}, "read as BertModel: the configuration names no `architectures`; a head is not included"),
+    ({"model_type": "gpt2", "architectures": []}, "read as GPT2Model: "),
+    ({"model_type": "llama", "architectures": None}, "read as LlamaModel: "),
+    ({"model_type": "t5"}, "read as T5ForConditionalGeneration: the configuration names no `architectures`"),
+]
+
+
+@pytest.mark.parametrize(("config", "start"), NAMELESS)
+def test_the_class_of_a_configuration_that_names_none_is_noted(
+    config: dict[str, object], start: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    note = next(note for note in archspec.load(config).count().table.notes if note.startswith(start))
+    assert note.endswith("; a head is not included") == (config["model_type"] != "t5")
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config))
+    for command in (["count", str(path), "--depth", "0"], ["cost", str(path), "--depth", "0"]):
+        assert main(command) == 0
+        assert note in capsys.readouterr().out.splitlines()
+    assert main(["compare", str(path), "bert-base-uncased"]) == 0
+    assert f": {note}\n" in capsys.readouterr().out
+
+
+def test_a_configuration_that_names_its_class_has_no_note_of_it() -> None:
+    config = {"model_type": "bert", "architectures": ["BertForMaskedLM"]}
+    assert archspec.load(config).count().table.notes == ()

@@ -204,6 +204,7 @@ def _notes(comparison: Comparison, names: Sequence[str]) -> list[str]:
         if value is None and any(embeddings.values):
             notes.append(f"{name}: no tensor has the role `embedding`")
     for name, model in zip(names, comparison.models, strict=True):
+        notes += [f"{name}: {note}" for note in model.notes]
         if model.unchecked:
             notes.append(f"{name}: `expect` statements, which hold without overrides, were not checked")
     if comparison.costs is not None:

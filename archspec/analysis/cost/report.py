@@ -187,7 +187,7 @@ def page(cost: Cost, format: str = "table") -> Page:
     """Return the report. At depth 0, it contains only the totals."""
     if cost.decoding is not None:
         heading = f"{title(cost.model, cost.table.overrides)}, a decoding step"
-        totals = decoding_report.summary(cost.decoding, cost.memory.dtype)
+        totals = [*decoding_report.summary(cost.decoding, cost.memory.dtype), *cost.table.notes]
         return Page(heading, [decoding_report.cache(cost.decoding), totals])
     blocks: list[Block] = [_summary(cost), _memory_view(cost)]
     if cost.depth != 0:
@@ -257,7 +257,7 @@ def _summary(cost: Cost) -> list[str]:
     if activations is not None and not isinstance(activations.bytes, int):
         where = ", ".join(f"{name} >= {size}" for name, size in activations.least.items())
         lines.append(f"{activations.bytes:,} bytes of {_describe_activations(activations)}, where {where}")
-    return lines
+    return [*lines, *cost.table.notes]
 
 
 def _stored_line(stored: StoredBytes) -> str:

@@ -185,6 +185,7 @@ class Unit:
     __slots__ = (
         "_reference_suffixes",
         "broken",
+        "default_architecture",
         "deferred",
         "dims",
         "exports",
@@ -217,6 +218,7 @@ class Unit:
         self.quantization: Quantization | None = None  # of the weights, from the configuration of the file
         self.deferred: tuple[str, ...] = ()  # fields of the configuration that the file does not compute
         self.notes: tuple[str, ...] = ()  # remarks on the count, from the configuration of the file
+        self.default_architecture: str | None = None  # of a configuration that names none
         self._reference_suffixes: set[Pattern] | None = None
 
     def reaches(self, pattern: Pattern) -> bool:

@@ -89,17 +89,20 @@ def build_config_unit(source: Source, library: Library, report: Report, reading:
         return None
     label, path = f"the spec of {source.label}", os.path.realpath(source.label)
     unit = library.define(Source(label, config_spec.text), report, folder=None, root=None, path=path)
-    unit.quantization, unit.deferred, unit.notes = config_spec[1:]
+    unit.quantization, unit.deferred, unit.notes, unit.default_architecture = config_spec[1:]
     return unit
 
 
 class _ConfigSpec(NamedTuple):
-    """The spec of a configuration, and facts outside it: the storage of weights, unsupported scalings, and notes."""
+    """The spec of a configuration, and facts outside it: the storage of weights, unsupported scalings, notes, and the
+    architecture if the configuration names none.
+    """
 
     text: str
     quantization: Quantization | None
     deferred: tuple[str, ...]
     notes: tuple[str, ...]
+    default_architecture: str | None
 
 
 def _describe_config(source: Source, library: Library, report: Report, reading: ReadingOptions) -> _ConfigSpec | None:
@@ -132,7 +135,8 @@ def _describe_config(source: Source, library: Library, report: Report, reading: 
     heading += "".join(f"# {note[0].upper()}{note[1:]}.\n" for note in notes)
     notes += [f"not included: {field}, which affects no tensor" for field in deferred]
     text = f"{heading}\n{_format_spec(title, family, architecture, unit, hyperparameters)}"
-    return _ConfigSpec(text, quantization, deferred, tuple(notes))
+    default = None if _names_architecture(root.plain) else architecture
+    return _ConfigSpec(text, quantization, deferred, tuple(notes), default)
 
 
 def _describe_replaced_type(members: dict[str, Member], family: Family) -> list[str]:
@@ -147,9 +151,9 @@ def _describe_replaced_type(members: dict[str, Member], family: Family) -> list[
 
 def _read_architecture(members: dict[str, Member], family: Family, report: Report) -> str | None:
     """Return the architecture that a configuration names, by default the first of the family."""
-    member = members.get("architectures")
-    if member is None or member.value.plain in (None, []):
+    if not _names_architecture(members):
         return next(iter(family.architectures))
+    member = members["architectures"]
     items = member.value.plain
     names = [item.plain for item in items] if isinstance(items, list) else []
     if len(names) != 1 or not isinstance(names[0], str):
@@ -162,6 +166,10 @@ def _read_architecture(members: dict[str, Member], family: Family, report: Repor
         report.error("unknown-name", message, member.value.span, help=help)
         return None
     return names[0]
+
+
+def _names_architecture(members: dict[str, Member]) -> bool:
+    return "architectures" in members and members["architectures"].value.plain not in (None, [])
 
 
 # Source of the spec ---------------------------------------------------------------------------------------------------
