@@ -505,6 +505,17 @@ def test_a_changed_block_of_the_same_name_is_named(tmp_path: Path, capsys: pytes
     assert "1 step moved" in line
 
 
+def test_a_changed_block_on_standard_input_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edits = [("> + h\n", "> + h\n    |> + h\n"), ("BertLayer)", "BertLayer, layers = 6)")]
+    text = Path(variant(tmp_path, "bert-base-uncased", "Layer", *edits)).read_bytes()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+    capsys.readouterr()
+    status, out, err = run(capsys, "bert-base-uncased", "-")
+    assert (status, err) == (0, "") and any(line.startswith("BertLayer  ") for line in out.splitlines())
+
+
 def test_only_the_block_that_changed_is_named(tmp_path: Path) -> None:
     edit = ("value: Linear(hidden, shared, bias)", "value: Linear(hidden, shared, false)")
     file = variant(tmp_path, "bert-base-uncased", "SelfAttention", edit)

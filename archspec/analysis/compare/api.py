@@ -57,6 +57,10 @@ def compare_models(
 
         compiled, costs = compile_and_compute_costs(models, sizes)
         models = [(model, {}) for model in compiled]
+    elif not bundled:
+        from archspec.analysis.compare.compiled import compile_once
+
+        models = [model if _is_bundled(model) else compile_once(model) for model in models]
     loaded = [load_table(model, overrides) for model, overrides in models]
     warnings = [warning for _, diagnostics in loaded for warning in diagnostics]
     tables = [table for table, _ in loaded]
@@ -68,10 +72,12 @@ def compare_models(
         for i in equal_tables:
             operations[i] = compare_computations(models[0], models[i])
     comparison = compare_tables(tables, depth, costs).replace(operations=tuple(operations))
-    if not bundled and any(_definition_names(tables[0]) & _definition_names(table) for table in tables[1:]):
+    names = _definition_names(tables[0])
+    comparable = [not names.isdisjoint(_definition_names(table)) for table in tables]  # a checkpoint has no names
+    if not bundled and any(comparable[1:]):
         from archspec.analysis.compare.compiled import compare_definitions
 
-        comparison = comparison.replace(definitions=tuple(compare_definitions(models)))
+        comparison = comparison.replace(definitions=tuple(compare_definitions(models, comparable)))
     return comparison, warnings
 
 

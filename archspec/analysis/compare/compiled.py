@@ -32,10 +32,19 @@ def compare_computations(
     return "different" if difference.operations else "equal up to rounding" if difference.unified else "equal"
 
 
-def compare_definitions(models: Sequence[tuple[ModelLike, Mapping[str, PlainValue]]]) -> list[DifferingDefinition]:
-    """Compare the definitions of each model with those of one name in the first model."""
-    first, *others = [as_model(*model) for model in models]
-    changes = [{}, *(find_differing_definitions(first, other) for other in others)]
+def compile_once(model: tuple[ModelLike, Mapping[str, PlainValue]]) -> tuple[ModelLike, Mapping[str, PlainValue]]:
+    """Compile a model with its overrides: a stream can be read only once."""
+    return as_model(*model), {}
+
+
+def compare_definitions(
+    models: Sequence[tuple[ModelLike, Mapping[str, PlainValue]]], comparable: Sequence[bool]
+) -> list[DifferingDefinition]:
+    """Compare the definitions of each `comparable` model with those of one name in the first model."""
+    first = as_model(*models[0])
+    changes: list[Mapping[str, Mapping[str, int]]] = [{}]
+    for model, is_comparable in zip(models[1:], comparable[1:], strict=True):
+        changes.append(find_differing_definitions(first, as_model(*model)) if is_comparable else {})
     names = dict.fromkeys(name for definitions in changes for name in definitions)
     return [DifferingDefinition(name, tuple(dict(model.get(name, {})) for model in changes)) for name in names]
 
