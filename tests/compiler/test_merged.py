@@ -202,10 +202,36 @@ def test_what_has_no_class_to_derive_from_is_refused() -> None:
     two = f"{INNER}block Other(n = 4)(x [batch, n]) -> [batch, n] {{\n  return x |> b: Dense(n)\n}}\n"
     two += "block Outer(n = 4)(x [batch, n]) -> [batch, n] {\n  return x |> ..: Inner(n) |> ..: Other(n)\n}\n"
     assert refused(two) == message
-    inside = outer("  h = ..: Inner(..)(..)\n  return h |> a.top: Dense(n)")
-    assert refused(inside) == "`a` would contain parts that its base class declares, and others"
     torch_layer = f"{DENSE}layer Outer(n = 4)(x [..., n]) -> [..., n] {{\n  return x |> ..: Dense(n) |> * 2.0\n}}\n"
     assert refused(torch_layer) == "a class cannot be derived from `Dense`, which is nn.Linear in PyTorch"
+
+
+SHARED = {
+    "plain": "a.top: Dense(n)",
+    "a container in it": "a.top.last: Dense(n)",
+    "the next number": "layers[2]: Dense(n)",
+    "a later number": "layers[7]: Dense(n)",
+    "a loop": "layers[i + 2]: Dense(n) for i in 0..3",
+    "numbers in a plain container": "a.parts[i].dense: Dense(n) for i in 0..2",
+    "a condition": "a.top: Dense(n) if scaled",
+}
+
+
+@pytest.mark.parametrize("part", SHARED.values(), ids=SHARED)
+def test_a_derived_class_adds_parts_to_containers_of_its_base_class(part: str) -> None:
+    pytest.importorskip("torch")
+    model = load(outer(f"  h = ..: Inner(..)(..)\n  return h |> {part} |> own: Inner()"))
+    torch_compare.agrees(model)
+
+
+def test_three_classes_fill_one_container() -> None:
+    pytest.importorskip("torch")
+    middle = outer("  return ..: Inner(..)(..) |> a.top: Dense(n)")
+    last = middle.replace("Outer", "Middle") + (
+        "block Outer(..Middle)(..Middle) -> [batch, n] {\n"
+        "  return ..: Middle(..)(..) |> layers[5]: Dense(n) |> a.parts[1]: Dense(n) |> other: Middle(..)\n}\n"
+    )
+    torch_compare.agrees(load(last))
 
 
 def test_values_that_a_base_class_does_not_get_are_refused() -> None:

@@ -62,7 +62,7 @@ class Containers:
 
     def _container(self, place: AttributePath, pattern: Pattern) -> None:
         key = text(place.code)
-        if key in self._made:
+        if key in self._made or self.scope.context.is_inherited(self.scope.definition, pattern):
             return
         self._made.add(key)
         places = self.scope.places

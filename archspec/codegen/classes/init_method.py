@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from archspec.codegen.classes.containers import Containers
 from archspec.codegen.classes.init_statements import (
@@ -16,7 +16,7 @@ from archspec.codegen.classes.init_statements import (
 from archspec.codegen.expressions.expressions import Expressions
 from archspec.codegen.expressions.tensor_types import InitTypes
 from archspec.codegen.python.trees import apply, bind, literal, method, name, negated, py, text
-from archspec.codegen.scope.attribute_paths import AttributePath, address, own_members
+from archspec.codegen.scope.attribute_paths import AttributePath, address
 from archspec.codegen.scope.context import Context
 from archspec.codegen.scope.scope import Scope
 from archspec.codegen.scope.values import FREE
@@ -296,18 +296,9 @@ def base_class(
     bounds = context.trace.argument_variants(own, base)
     if any(not prebound_hyperparameters(bound).isdisjoint(emitted.kept) for bound in bounds):
         init.scope.refuse("the hyperparameters of a base class cannot be bound in a value", own)
-    for module in modules:
-        shared = _first_words(own_members(module)) & _first_words(next(iter(module.merged.values())).members)
-        if shared:
-            message = f"`{min(shared)}` would contain parts that its base class declares, and others"
-            init.scope.refuse(message, own)
     called = ast.Expr(apply(py("super().__init__"), *init.static.hyperparameters(base, own)))
     frozen = [ast.Expr(py("self.requires_grad_(False)"))] if "frozen" in own.modifiers else []
     return emitted.name, [*init.names(), called, *frozen]
-
-
-def _first_words(members: Iterable[str]) -> set[str]:
-    return {address.split(".")[0] for address in members}
 
 
 def _merging(init: InitMethod) -> Iterator[tuple[nodes.ModuleDeclaration, bool]]:

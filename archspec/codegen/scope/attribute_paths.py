@@ -48,7 +48,8 @@ class AttributePaths:
     """The containers of a definition, from all the modules that are uses of it.
 
     `lists`, `dicts` and `open` are the containers of each kind that are no plain modules; `always` what is owned in
-    every use, under addresses without numbers.
+    every use, under addresses without numbers. Containers with names in `shared` are open: a base class or a derived
+    class fills them too.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class AttributePaths:
         modules: Sequence[Module],
         is_contiguous: Callable[[Pattern], bool] = lambda _: True,
         is_split: Callable[[Pattern], bool] = lambda _: False,
+        shared: Iterable[str] = (),
     ) -> None:
         self.members: dict[Pattern, dict[Pattern, list[Module | ModuleTensor]]] = {}
         self.lists: set[Pattern] = set()
@@ -64,6 +66,7 @@ class AttributePaths:
         self.plain: set[Pattern] = set()
         for module in modules:
             self._add(module)
+        self.open |= {pattern_of([word]) for word in shared}
         self.open |= self.plain & (self.lists | self.dicts)
         containers = self.lists | self.dicts | self.plain | self.open
         self.open |= {p[:-1] for p in containers if p[-1:] == ("#",) and is_split(p)}

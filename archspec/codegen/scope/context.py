@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from archspec.codegen.python.trees import literal, name, sequence
 from archspec.codegen.python.trees import partial as bound
-from archspec.codegen.scope.attribute_paths import AttributePaths
+from archspec.codegen.scope.attribute_paths import AttributePaths, Pattern, own_members
 from archspec.codegen.scope.constructor_arguments import ConstructorArguments
 from archspec.codegen.scope.contiguous import is_contiguous, is_split
 from archspec.codegen.scope.names import RESERVED_FILE_NAMES, RESERVED_MODULE_NAMES, python_name
@@ -93,6 +93,7 @@ class Context:
             definition: list(dict.fromkeys(trace.definitions[m] for module in modules for m in module.merged.values()))
             for definition, modules in self._modules.items()
         }
+        self._shared = self._shared_containers()
         self.names = self._named()
         self.records: dict[Definition, str] = {}
         for definition, word in self.names.items():
@@ -114,6 +115,24 @@ class Context:
             names[definition] = word
         return names
 
+    def _shared_containers(self) -> dict[Definition, set[str]]:
+        """Return the containers with numbered parts that a class and one of its base classes fill, by definition."""
+        members = {
+            definition: {tuple(address.split(".")) for module in modules for address in own_members(module)}
+            for definition, modules in self._modules.items()
+        }
+        shared = {definition: set[str]() for definition in members}
+        families = [(definition, base) for definition in members for base in self._ancestors(definition)]
+        for pair in families:
+            first, second = [{word for word, *_ in members[definition]} for definition in pair]
+            for definition in pair:
+                numbered = {word for word, *parts in members[definition] if any(map(str.isdigit, parts))}
+                for other in pair:
+                    shared[other] |= numbered & first & second
+        for definition, base in families:
+            shared[definition] |= shared[base]
+        return shared
+
     def form(self, definition: Definition) -> ResolvedDefinition:
         """The resolved form of a definition."""
         return resolve_definition(definition, Report())
@@ -126,12 +145,17 @@ class Context:
             form = self.form(definition)
             contiguous = partial(is_contiguous, form, self.trace)
             split = partial(is_split, definition, form, self.trace)
-            self._places[definition] = AttributePaths(self.modules(definition), contiguous, split)
+            shared = self._shared.get(definition, ())
+            self._places[definition] = AttributePaths(self.modules(definition), contiguous, split, shared)
         return self._places[definition]
 
     def bases(self, definition: Definition) -> list[Definition]:
         """The definitions that a definition merges in some use."""
         return self._bases.get(definition, [])
+
+    def is_inherited(self, definition: Definition, container: Pattern) -> bool:
+        """Whether a base class makes a plain container."""
+        return any(container in self.places(base).plain for base in self._ancestors(definition))
 
     def all_places(self, definition: Definition) -> list[AttributePaths]:
         """The places of a definition, and of those that it merges."""
