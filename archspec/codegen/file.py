@@ -30,6 +30,15 @@ _NEEDS = {
 """Parameters of functions that make tensors and are given none, or that act in training only."""
 
 _HELPERS = {
+    "has_part": '''def has_part(module: nn.Module, address: str) -> bool:
+    """Whether there is a part at an address inside a module."""
+    *way, last = address.split(".")
+    for word in way:
+        if word not in module._modules:
+            return False
+        module = module._modules[word]
+    tables = (module._modules, module._parameters, module._buffers)
+    return any(table.get(last) is not None for table in tables)''',
     "own": '''def own(
     module: nn.Module, address: str, part: nn.Module | nn.Parameter | Tensor
 ) -> None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 
 import pytest
+import torch_compare
 from paths import DATA
 from small import DENSE, load
 
@@ -122,3 +123,68 @@ block Net(n = 4)(x [batch, n], y [batch, n]) -> [batch, n] {{
     text = torch_source(load(spec))
     assert "def forward(self, x: Tensor, rest: Tensor, last: Tensor) -> Tensor:" in text
     assert "return self.p(x, y, x) + self.q(y, y, x)" in text
+
+
+DECLARED = {
+    "layers of a loop": (
+        f"p[i]: {D} if i > 0 {LOOP}\n  {LOOP} {{ if .p[i] != none {{ h = h + (h |> .p[i]) }} else {{ h = h * 2.0 }} }}"
+    ),
+    "layers of a branch": f"{LOOP} {{ if i == k {{ p[i].q: {D} }}\n if .p[i].q != none {{ h = h |> .p[i].q }} }}",
+    "tensors": f"p[i]: param [n] if i != 1 {LOOP}\n  {LOOP} {{ h = (h * 2.0 if .p[i] == none else h * .p[i]) }}",
+    "a buffer": f"p[i].q: buffer [n] if i != 1 {LOOP}\n  {LOOP} {{ if not (.p[i].q == none) {{ h = h + .p[i].q }} }}",
+    "tensors of blocks": f"{LOOP} {{ h = h |> p[i]: Part(n, i > 1) }}",
+    "layers of a list": (
+        "for i in 0..3 { if chosen[i] != none { p[i]: chosen[i](n, n) } }\n"
+        "  for i in 0..3 { if .p[i] != none { h = h |> .p[i] } }"
+    ),
+}
+
+
+@pytest.mark.parametrize("body", DECLARED.values(), ids=DECLARED)
+def test_conditions_on_what_is_declared(body: str) -> None:
+    """A part that is in some iterations of a loop only is looked up where the spec compares it with `none`."""
+    torch = pytest.importorskip("torch")
+    model = load(f"""{DENSE}
+dim batch
+block Part(n, has)(x [batch, n]) -> [batch, n] {{
+  scale.weight: param [n] if has
+  return x * .scale.weight if .scale.weight != none else x
+}}
+block Net(n = 4, layers = 3, k = 1, chosen = [none, Dense, Dense(bias = false)])(x [batch, n]) -> [batch, n] {{
+  h = x
+  {body}
+  return h |> last: Dense(n, n)
+}}
+""")
+    torch_compare.agrees(model)
+    module, x = archspec.to_torch(model), torch.ones(2, 4)
+    assert torch.equal(torch.export.export(module, (x,)).module()(x), module(x))
+
+
+LAYERS = {
+    "another layer": "x |> a: Mlp(n, Norm = RMSNorm) |> b: Mlp(n)",
+    "a layer with bound hyperparameters": "x |> a: Mlp(n, Norm = LayerNorm(bias = false)) |> b: Mlp(n, Norm = RMSNorm)",
+    "the same layer with others": "x |> a: Mlp(n, Norm = LayerNorm(eps = 0.1)) |> b: Mlp(n, Norm = LayerNorm)",
+    "other names of sizes": "x |> a: Mlp(n, Norm = Shift(by = 2.0)) |> b: Mlp(n)",
+    "no layer": "x |> a: Mlp(n, Norm = none) |> b: Mlp(n, Norm = LayerNorm(eps = 0.1))",
+    "layers of a loop": "x |> p[i]: Mlp(n, Norm = norms[i]) for i in 0..3",
+}
+
+
+@pytest.mark.parametrize("chain", LAYERS.values(), ids=LAYERS)
+def test_blocks_with_different_layers(chain: str) -> None:
+    pytest.importorskip("torch")
+    model = load(f"""import std {{ LayerNorm, Linear, RMSNorm }}
+dim batch
+layer Shift(size, by = 1.0)(x [batch, size]) -> [batch, size] {{
+  weight: param [size]
+  return x * by + .weight
+}}
+block Mlp(n, Norm = LayerNorm)(x [batch, n]) -> [batch, n] {{
+  return x |> norm: Norm(n) if Norm != none |> up: Linear(n, n)
+}}
+block Net(n = 4, norms = [RMSNorm, none, LayerNorm(bias = false)])(x [batch, n]) -> [batch, n] {{
+  return {chain}
+}}
+""")
+    torch_compare.agrees(model)

@@ -711,11 +711,6 @@ REFUSED = {
         "block Net(n = 4)(x [n]) -> [n] {\n  return x |> a: Part(n, true) |> b: Part(n, false)\n}",
         "what is declared on the way to this address is not the same in every use",
     ),
-    "whether a tensor is declared in each use": (
-        "layer Part(n, k)(x [n]) -> [n] {\n  w: param [n] if k > 0\n  return x * .w if «.w» != none else x\n}\n"
-        "block Net(n = 4)(x [n]) -> [n] {\n  return x |> a: Part(n, 3) |> b: Part(n, 0)\n}",
-        "this has no form in PyTorch",
-    ),
     "seven optional inputs": (
         "block Net(n = 4)(x [n], a [n] = none, b [n] = none, c [n] = none, d [n] = none, e [n] = none,\n"
         "  f [n] = none, «g [n] = none») -> [n] {\n"

@@ -181,7 +181,11 @@ class InitStatements(Visitor):
 
 
 class Requirements(InitStatements):
-    """Translates what is required of hyperparameters, also by the bounds of loops."""
+    """Translates what is required of hyperparameters, also by the bounds of loops, before anything is declared."""
+
+    def is_known(self, expr: nodes.Expr) -> bool:
+        reads = any(isinstance(node, nodes.AddressReference) for node in walk.iter_expressions(expr))
+        return not reads and super().is_known(expr)
 
     def visit_assign(self, statement: nodes.Assign) -> None:
         self._loops(statement)

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Sequence
 
 from archspec.codegen.expressions.number_functions import call, compose, operation, range_of
-from archspec.codegen.python.trees import bind, literal, name, names_in, partial, py, sequence
-from archspec.codegen.scope.attribute_paths import Part
+from archspec.codegen.python.trees import apply, bind, literal, name, names_in, negated, partial, py, sequence
+from archspec.codegen.scope.attribute_paths import Part, address
 from archspec.codegen.scope.scope import Input, Scope, SourceNode, counts_as
 from archspec.codegen.scope.values import STATIC, CodeValue
 from archspec.compiler.elaborate.trace import AppliedNode, prebound_hyperparameters
@@ -108,9 +108,21 @@ class StaticCode:
                 known = self.settled(side)
                 if known is not None:
                     return self.code(other) if known == (operator == "and") else literal(known)
-        if any(isinstance(v, Partial) for side in (expr.left, expr.right) for v in self._statics(side)):
+        for side in (expr.left, expr.right):
+            if isinstance(side, nodes.AddressReference):
+                return self._declared(side.address, expr)
+        has_none = any(self.scope.absent(side) for side in (expr.left, expr.right))
+        if not has_none and any(isinstance(v, Partial) for s in (expr.left, expr.right) for v in self._statics(s)):
             return self._partials_compared(expr)
         return self._composed(expr)
+
+    def _declared(self, where: nodes.Address, expr: nodes.Binary) -> ast.expr:
+        """Whether something is declared at an address: the code of a comparison of it with `none`."""
+        truth = self.scope.truth(expr)
+        if truth is not None:
+            return literal(truth)
+        test = apply(name("has_part"), [name("self"), address(self.parts(where))])
+        return negated(test) if expr.operator == "==" else test
 
     def _statics(self, expr: nodes.Expr) -> list[Value]:
         return list(self.scope.trace.static_values(expr).values())
@@ -191,9 +203,9 @@ class StaticCode:
         statics = [expr.value] if isinstance(expr, nodes.Literal) else list(self.scope.seen(expr).statics.values())
         return CodeValue(self.code(expr), STATIC, 0, counts=counts_as(statics))
 
-    def parts(self, address: nodes.Address) -> list[Part]:
+    def parts(self, where: nodes.Address) -> list[Part]:
         """The parts of an address; an index that is an expression stays one."""
-        return [segment if isinstance(segment, str) else self.part(segment) for segment in address.segments]
+        return [segment if isinstance(segment, str) else self.part(segment) for segment in where.segments]
 
     def part(self, index: nodes.Expr) -> Part:
         """An index as part of an address."""
@@ -211,10 +223,12 @@ class StaticCode:
         parameters = scope.context.parameters(callee)
         keywords: dict[str, ast.expr] = {}
         positional: list[ast.expr] = []
-        by_position = callee.kind != "fn" and not any(
-            map(prebound_hyperparameters, scope.trace.argument_variants(node, callee))
+        by_position = callee.kind != "fn"
+        bound_in_some = frozenset[str]().union(
+            *map(prebound_hyperparameters, scope.trace.argument_variants(node, callee))
         )
         for word in emitted.kept:
+            by_position = by_position and word not in bound_in_some
             if word in known:
                 continue
             item = bound.hyperparameters.get(word)

@@ -20,6 +20,7 @@ RESERVED_FILE_NAMES = frozenset(
         "NamedTuple",
         "self",
         "build",
+        "has_part",
         "own",
         "part_at",
         "partial",
