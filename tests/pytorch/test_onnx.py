@@ -10,7 +10,7 @@ import pytest
 import torch_compare
 import torch_texts
 from bundled import SLOW
-from small import load
+from small import DENSE, load
 
 import archspec
 from archspec import Model
@@ -236,6 +236,34 @@ LOOPS = {
         y = collect(axis = 1)(z)
       }
       return y + .b""",
+    "windows": """
+      z = concat(axis = 1)(x, x)
+      for t in 0..seq {
+        first = slice(1, 2 * t, 2 * t + 2)(z)
+        last = slice(axis = -2, start = seq - t, stop = seq - t + 1)(z)
+        y = collect(axis = 1)(sum(axis = 1)(first) * .w + sum(axis = 1)(last) + pick(axis = 1, index = t)(x))
+      }
+      return y + .b""",
+    "a window in a loop in a loop": """
+      h = x * 0.0
+      for t in 0..seq {
+        row = slice(1, t, t + 1)(x)
+        for s in 0..seq {
+          h = 0.5 * h + row * slice(1, s, s + 1)(x * .w)
+        }
+      }
+      return h + .b""",
+    "tensors in a list": """
+      scales[i]: param [3] for i in 0..2
+      "for".1: buffer [3]
+      h = full([batch, 3], 0.0)
+      for t in 0..seq {
+        for i in 0..2 {
+          h = .scales[i] * h + pick(axis = 1, index = t)(x) * .w
+        }
+        y = collect(axis = 1)(h + ."for".1)
+      }
+      return y + .b""",
 }
 
 
@@ -255,6 +283,33 @@ layer Net()(x [batch, seq, 3]) -> [batch, seq, 3] {{
     assert "Scan" in {node.op_type for node in contents.graph.node}
     shortest = 2 if " 1..seq" in LOOPS[case] else 1  # onnxruntime fails where there are no iterations
     computes_the_same(model, contents, sizes=(*SIZES, (2, shortest), (1, shortest)))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        'h = x |> "for".x: Dense(n, n) |> "class"."a-b".lambda: Dense(n, n)',
+        """h = x
+  for b in 0..len(sizes) {
+    for i in 0..sizes[b] { h = h + (h |> parts[b][i]: Dense(n, n)) }
+  }""",
+        """h = x
+  for b in 0..len(sizes) {
+    count = sizes[b]
+    for i in 0..count { h = h + (h |> parts[b].x[i + 1]: Dense(n, n)) if i > 0 else h * .weights[i] }
+  }
+  weights[i]: param [n] for i in 0..1""",
+    ],
+)
+def test_addresses_and_loops_over_lists(body: str, tmp_path: Path) -> None:
+    text = f"""{DENSE}
+dim batch
+block Net(n = 4, sizes = [2, 1, 0])(x [batch, n]) -> [batch, n] {{
+  {body}
+  return h
+}}
+"""
+    computes_the_same(model := load(text), written(model, tmp_path))
 
 
 def test_loops_that_would_compute_something_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -149,7 +149,13 @@ def test_loops_become_calls(case: str) -> None:
 
 
 def test_functions_that_changed_code_calls() -> None:
-    assert loops.functions() == {"<loop>": loops.loop, "<stack>": loops.stack, "<pick>": loops.pick}
+    assert loops.functions() == {
+        "<loop>": loops.loop,
+        "<stack>": loops.stack,
+        "<pick>": loops.pick,
+        "<window>": loops.window,
+        "<tensor>": loops.stored_tensor,
+    }
 
 
 def test_loops_with_numbers_run() -> None:
@@ -176,7 +182,15 @@ def test_what_loops_collect_is_stacked() -> None:
 def test_elements_are_picked() -> None:
     x = torch.arange(24).reshape(2, 3, 4)
     assert loops.pick(x, 1, 2).equal(x[:, 2]) and loops.pick(x, -1, torch.tensor(3)).equal(x[..., 3])
+    assert loops.pick({"1": 7}, 0, "1") == 7
     assert loops.pick([4, 5, 6], 0, torch.tensor(1)) == 5 and loops.pick((4, 5, 6), 0, 2) == 6
+
+
+@pytest.mark.parametrize("index", [1, torch.tensor(1)])
+def test_windows_are_read(index: Any) -> None:
+    x = torch.arange(24).reshape(2, 6, 2)
+    assert loops.window(x, 1, lambda t: 2 * t, lambda t: 2 * t + 3, index).equal(x[:, 2:5])
+    assert loops.window(x, -2, lambda t: 4 - t, lambda t: 5 - t, index).equal(x[:, 3:4])
 
 
 class Scaling(torch.nn.Module):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from types import CellType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.prove.numeric import flat
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 # The code -------------------------------------------------------------------------------------------------------------
 
-_ITERATION, _LOOP, _STACK, _PICK = "<iteration>", "<loop>", "<stack>", "<pick>"
+_ITERATION, _LOOP = "<iteration>", "<loop>"
+_STACK, _PICK, _WINDOW, _TENSOR = "<stack>", "<pick>", "<window>", "<tensor>"
 """Names that no code has."""
 
 
@@ -59,7 +60,7 @@ def _block(body: Iterable[ast.stmt], bound: set[str]) -> list[ast.stmt]:
                 statement.orelse = _block(statement.orelse, {*bound})
                 found.append(statement)
             case _:
-                found.append(_Stacks().visit(statement))
+                found.append(_Calls().visit(statement))
         bound |= _assigned([statement])
     return found
 
@@ -75,11 +76,9 @@ def _called(index: str, bounds: list[ast.expr], body: list[ast.stmt], bound: set
     body = [picks.visit(appends.visit(statement)) for statement in body]
     carried = sorted((_assigned(body) & bound) - {*appends.lists, index})
     before, after = [_tuple([_tuple(words, kind) for words in (carried, appends.lists)], kind) for kind in _CONTEXTS]
-    given = [ast.arg(word) for word in (index, *carried)]
-    arguments = ast.arguments(posonlyargs=[], args=given, kwonlyargs=[], kw_defaults=[], defaults=[])
     returned: list[ast.stmt] = [ast.Return(before)]
     call = ast.Call(_name(_LOOP), [_name(_ITERATION), _tuple(bounds), *before.elts], [])
-    return [ast.FunctionDef(_ITERATION, arguments, body + returned, []), ast.Assign([after], call)]
+    return [ast.FunctionDef(_ITERATION, _arguments(index, *carried), body + returned, []), ast.Assign([after], call)]
 
 
 class _Appends(ast.NodeTransformer):
@@ -100,20 +99,24 @@ class _Appends(ast.NodeTransformer):
                 return node
 
 
-class _Stacks(ast.NodeTransformer):
-    """Calls `stack` instead of `torch.stack`."""
+class _Calls(ast.NodeTransformer):
+    """Calls `stack` instead of `torch.stack`, and `stored_tensor` instead of methods that return parameters only."""
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         match node:
             case ast.Call(function, [parts, axis]) if ast.unparse(function) == "torch.stack":
                 return ast.Call(_name(_STACK), [parts, axis], [])
+            case ast.Call(ast.Attribute(module, "get_parameter" | "get_buffer"), [address]):
+                return ast.Call(_name(_TENSOR), [module, address], [])
             case _:
                 return node
 
 
 class _Picks(ast.NodeTransformer):
-    """Calls `pick` where `x[:, i]` or `x[..., i, :]` reads one element, at an index that depends on that of a loop."""
+    """Calls `pick` where `x[:, i]` or `x[..., i, :]` reads one element, at an index that depends on that of a loop, and
+    `window` where `x[:, i:i + 2]` reads several.
+    """
 
     def __init__(self, index: str) -> None:
         self.index = index
@@ -121,11 +124,23 @@ class _Picks(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         self.generic_visit(node)
         items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        places = [i for i, item in enumerate(items) if not isinstance(item, ast.Slice) and not _is_ellipsis(item)]
+        places = [i for i, item in enumerate(items) if not _is_full(item)]
         if len(places) != 1 or not any(isinstance(n, ast.Name) and n.id == self.index for n in ast.walk(node.slice)):
             return node
         axis = places[0] - len(items) if _is_ellipsis(items[0]) else places[0]
-        return ast.Call(_name(_PICK), [node.value, ast.Constant(axis), items[places[0]]], [])
+        match items[places[0]]:
+            case ast.Slice(ast.expr() as start, ast.expr() as stop, None):
+                ends = [ast.Lambda(_arguments(self.index), end) for end in (start, stop)]
+                return ast.Call(_name(_WINDOW), [node.value, ast.Constant(axis), *ends, _name(self.index)], [])
+            case ast.Slice():
+                return node
+            case position:
+                return ast.Call(_name(_PICK), [node.value, ast.Constant(axis), position], [])
+
+
+def _is_full(node: ast.expr) -> bool:
+    """Whether an item of a subscript reads the whole of an axis, or of several."""
+    return _is_ellipsis(node) or (isinstance(node, ast.Slice) and not (node.lower or node.upper or node.step))
 
 
 def _is_ellipsis(node: ast.expr) -> bool:
@@ -150,6 +165,11 @@ def _name(word: str, kind: ast.expr_context = _CONTEXTS[0]) -> ast.expr:
     return ast.Name(word, kind)
 
 
+def _arguments(*words: str) -> ast.arguments:
+    given = [ast.arg(word) for word in words]
+    return ast.arguments(posonlyargs=[], args=given, kwonlyargs=[], kw_defaults=[], defaults=[])
+
+
 def _tuple(items: Sequence[ast.expr | str], kind: ast.expr_context = _CONTEXTS[0]) -> ast.Tuple:
     return ast.Tuple([_name(item, kind) if isinstance(item, str) else item for item in items], kind)
 
@@ -159,7 +179,7 @@ def _tuple(items: Sequence[ast.expr | str], kind: ast.expr_context = _CONTEXTS[0
 
 def functions() -> dict[str, object]:
     """Return the functions that the code calls, by name."""
-    return {_LOOP: loop, _STACK: stack, _PICK: pick}
+    return {_LOOP: loop, _STACK: stack, _PICK: pick, _WINDOW: window, _TENSOR: stored_tensor}
 
 
 def loop(
@@ -184,13 +204,33 @@ def stack(parts: Collected, axis: int) -> Tensor:
     return torch.stack(parts, axis) if isinstance(parts, list) else parts.movedim(0, axis)
 
 
-def pick(x: Tensor | Sequence[object], axis: int, index: int | Tensor) -> object:
+def pick(x: Any, axis: int, index: Any) -> object:
     """Return the element at an index along an axis of a tensor; the index may be a tensor."""
     import torch
 
     if not isinstance(x, torch.Tensor):
-        return x[operator.index(index)]
+        return x[index if isinstance(index, str) else operator.index(index)]
     return x.index_select(axis, index).squeeze(axis) if isinstance(index, torch.Tensor) else x.select(axis, index)
+
+
+def window(x: Tensor, axis: int, start: Callable[..., Any], stop: Callable[..., Any], index: int | Tensor) -> Tensor:
+    """Return the elements between two positions along an axis of a tensor, as many at every index."""
+    torch = import_module("torch")
+    with import_module("torch.fx.experimental.proxy_tensor").disable_proxy_modes_tracing():
+        size = stop(0) - start(0)  # outside the graph: it reads no tensor
+    if isinstance(size, torch.SymInt):
+        size = size.node.maybe_as_int()
+    if size is None:
+        raise ValueError("the size of a slice in a loop depends on an input")
+    if isinstance(index, int):
+        return x.narrow(axis, start(index), size)
+    return x.index_select(axis, start(index) + torch.arange(size))
+
+
+def stored_tensor(module: nn.Module, address: str) -> Tensor:
+    """Return the parameter or buffer at an address, or the tensor that a loop has put there."""
+    owner, _, name = address.rpartition(".")
+    return getattr(module.get_submodule(owner), name)
 
 
 def _scanned(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from keyword import iskeyword
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archspec.codegen.build import torch_source
 from archspec.codegen.interface import interface_of
@@ -133,10 +135,33 @@ def _symbols(program: ExportedProgram) -> Iterator[tuple[str, torch.SymInt]]:
 def _converted(recorded: ExportedProgram) -> ONNXProgram:
     torch, table = import_module("torch"), translations.translations()
     try:
-        with silence_loggers(*_LOGGERS), warnings.catch_warnings(action="ignore"), torch.no_grad():
+        with (
+            _keyword_attributes(),
+            silence_loggers(*_LOGGERS),
+            warnings.catch_warnings(action="ignore"),
+            torch.no_grad(),
+        ):
             return torch.onnx.export(recorded, verbose=False, optimize=False, custom_translation_table=table)
     except torch.onnx.OnnxExporterError as error:
         raise UntranslatableError(_reason(error)) from error
+
+
+@contextmanager
+def _keyword_attributes() -> Generator[None]:
+    """Let PyTorch write graphs with modules named by keywords of Python: `getattr(self, "for")`, not `self.for`."""
+    graph: Any = import_module("torch.fx.graph")
+    format_target = graph._format_target
+
+    def format_words(base: str, target: str) -> str:
+        for word in target.split("."):
+            base = f'getattr({base}, "{word}")' if iskeyword(word) else format_target(base, word)
+        return base
+
+    graph._format_target = format_words
+    try:
+        yield
+    finally:
+        graph._format_target = format_target
 
 
 def _reason(error: BaseException) -> str:
