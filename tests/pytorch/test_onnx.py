@@ -241,7 +241,7 @@ LOOPS = {
       for t in 0..seq {
         first = slice(1, 2 * t, 2 * t + 2)(z)
         last = slice(axis = -2, start = seq - t, stop = seq - t + 1)(z)
-        y = collect(axis = 1)(sum(axis = 1)(first) * .w + sum(axis = 1)(last) + pick(axis = 1, index = t)(x))
+        y = collect(axis = 1)(sum(axis = 1)(first) * .w + sum(axis = 1)(last))
       }
       return y + .b""",
     "a window in a loop in a loop": """
@@ -310,6 +310,21 @@ block Net(n = 4, sizes = [2, 1, 0])(x [batch, n]) -> [batch, n] {{
 }}
 """
     computes_the_same(model := load(text), written(model, tmp_path))
+
+
+def test_slices_at_the_indices_of_two_loops_are_refused(tmp_path: Path) -> None:
+    text = """
+dim batch, seq
+block Net(n = 4)(x [batch, 2 * seq, n]) -> [batch, n] {
+  h = sum(axis = 1)(x)
+  for s in 0..seq {
+    for t in 0..seq { h = h + sum(axis = 1)(slice(1, s + t, s + t + 1)(x)) }
+  }
+  return h
+}
+"""
+    with pytest.raises(archspec.ArchError, match="a slice in a loop depends on the index of another loop"):
+        written(load(text), tmp_path)
 
 
 def test_loops_that_would_compute_something_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

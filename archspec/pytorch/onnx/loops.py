@@ -220,8 +220,8 @@ def window(x: Tensor, axis: int, start: Callable[..., Any], stop: Callable[..., 
         size = stop(0) - start(0)  # outside the graph: it reads no tensor
     if isinstance(size, torch.SymInt):
         size = size.node.maybe_as_int()
-    if size is None:
-        raise ValueError("the size of a slice in a loop depends on an input")
+    if not isinstance(size, int):
+        raise ValueError("a slice in a loop depends on the index of another loop, or its size on an input")
     if isinstance(index, int):
         return x.narrow(axis, start(index), size)
     return x.index_select(axis, start(index) + torch.arange(size))
@@ -250,6 +250,7 @@ def _scanned(
         return [value.clone() for value in (*again, *items)]
 
     starts, captured = [[tensor.clone() for tensor in tensors] for tensors in (carried, read.tensors)]
+    captured += [torch.empty(size) for size in read.sizes]  # an iteration knows no other sizes than those of its inputs
     found = torch.ops.higher_order.scan(step, starts, [torch.arange(*bounds)], tuple(captured))
     return tuple(found[: len(carried)]), tuple(found[len(carried) :])
 
@@ -264,6 +265,7 @@ class _Read:
         modules = [cell.cell_contents for cell in cells if isinstance(cell.cell_contents, torch.nn.Module)]
         self._stored = [(m, {**dict(m.named_parameters()), **dict(m.named_buffers())}) for m in modules]
         leaves = self._tree.tree_leaves([cell.cell_contents for cell in self._variables])
+        self.sizes: list[SymInt] = [leaf for leaf in leaves if isinstance(leaf, torch.SymInt)]
         self.tensors: list[Tensor] = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
         self.tensors += [tensor for _, stored in self._stored for tensor in stored.values()]
 
