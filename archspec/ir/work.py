@@ -1,17 +1,20 @@
 """The work of a body: multiply-accumulates in matrix products, and elementwise operations.
 
-Work is summed over calls; the work of a body that is applied several times is computed once.
+Work is summed over calls; the work of a body that is applied several times is computed once. Operations on weights
+alone are no work of a forward pass (`origins`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from archspec.core.algebra import Expression, multiply_unexpanded, weighted_sum
 from archspec.ir.module import Body, Call, Constant, Operand, Type
 from archspec.ir.ops import OPS, Op, element_type
+from archspec.ir.origins import InputOrigins, Origin, Origins, is_from_weights
 
 Quantity: TypeAlias = Expression
 """An exact amount: an integer of any size, or a sum of products of sizes."""
@@ -32,18 +35,33 @@ class Work(NamedTuple):
 NO_WORK = Work(0, 0)
 
 
-def body_work(body: Body) -> Work:
-    """Return the total work of a body, including all nested bodies and all loop iterations."""
-    work: Work | None = body.views.get("work")
-    if work is None:
-        uses = Counter([call.body for call in body.calls if call.body is not None])
-        parts = [(body_work(nested), number) for nested, number in uses.items()]
-        parts += [(call_work(call, body), 1) for call in body.calls if call.body is None]
+class WorkSum:
+    """Summation of the work of bodies; each is processed once for each combination of origins of its inputs."""
+
+    def __init__(self) -> None:
+        self.origins = Origins()
+        self.body: Callable[[Body, InputOrigins], Work] = cache(self._body_work)
+
+    def call(self, call: Call, body: Body, slots: Sequence[Origin]) -> Work:
+        """Return the work of one call in a body whose slots have these origins."""
+        if call.body is not None:
+            return self.body(call.body, self.origins.inputs(call, slots))
+        return call_work(call, body, slots)
+
+    def _body_work(self, body: Body, inputs: InputOrigins = ()) -> Work:
+        """Return the total work of a body, including all nested bodies and all loop iterations."""
+        slots = self.origins.slots(body, inputs)
+        uses = Counter([(call.body, self.origins.inputs(call, slots)) for call in body.calls if call.body is not None])
+        parts = [(self.body(*nested), number) for nested, number in uses.items()]
+        parts += [(call_work(call, body, slots), 1) for call in body.calls if call.body is None]
         macs = weighted_sum((part.macs, number) for part, number in parts)
         elementwise = weighted_sum((part.elementwise, number) for part, number in parts)
-        work = Work(multiply_by_iterations(macs, body), multiply_by_iterations(elementwise, body))
-        body.views["work"] = work
-    return work
+        return Work(multiply_by_iterations(macs, body), multiply_by_iterations(elementwise, body))
+
+
+def body_work(body: Body) -> Work:
+    """Return the work of a body whose inputs are computed from the inputs of the model."""
+    return WorkSum().body(body, ())
 
 
 def multiply_by_iterations(amount: Quantity, body: Body) -> Quantity:
@@ -51,10 +69,10 @@ def multiply_by_iterations(amount: Quantity, body: Body) -> Quantity:
     return multiply_unexpanded((amount, body.loop.iterations)) if body.loop is not None else amount
 
 
-def call_work(call: Call, body: Body) -> Work:
-    """Return the work of one call in a body."""
-    if call.body is not None:
-        return body_work(call.body)
+def call_work(call: Call, body: Body, slots: Sequence[Origin]) -> Work:
+    """Return the work of an operation in a body whose slots have these origins."""
+    if is_from_weights(call, slots):
+        return NO_WORK
     works: dict[Call, Work] = body.views.setdefault("works", {})
     work = works.get(call)
     if work is None:

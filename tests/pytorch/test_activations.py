@@ -7,6 +7,7 @@ from small import load
 
 import archspec
 from archspec.core.algebra import Polynomial, substitute
+from archspec.pytorch.run.activations import weight_tracer
 
 torch = pytest.importorskip("torch")
 
@@ -99,7 +100,7 @@ def test_activations_are_what_hooks_see(spec: str, overrides: dict[str, Any], at
 
 
 def kept_by_hooks(model: archspec.Model, sizes: dict[str, int], element: Any) -> int:
-    """The bytes of all storages that a hook is shown, but for those of parameters."""
+    """The bytes of all storages that a hook is shown, but for those of parameters or computed from weights alone."""
     module = archspec.to_torch(model).to(element).eval()
     inputs = inputs_of(model, sizes, "cpu")
     inputs = {name: x.to(element) if x.is_floating_point() else x for name, x in inputs.items()}
@@ -109,10 +110,11 @@ def kept_by_hooks(model: archspec.Model, sizes: dict[str, int], element: Any) ->
         storages[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage()
         return tensor
 
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+    weights = weight_tracer(module.parameters(), [*module.parameters(), *module.buffers()])
+    with weights, torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         outputs = module(**inputs)
-    for parameter in module.parameters():
-        storages.pop(parameter.untyped_storage().data_ptr(), None)
+    for storage in weights.excluded.values():
+        storages.pop(storage.data_ptr(), None)
     del outputs
     return sum(storage.nbytes() for storage in storages.values())
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from archspec.analysis.cost.attention import AttentionTracer, BodyContext
 from archspec.analysis.cost.memory import Activations, Memory, StoredBytes, compute_memory
@@ -18,6 +18,7 @@ from archspec.core.algebra.polynomial import ratio
 from archspec.core.reports.results import Result
 from archspec.ir.index_ranges import dimensions
 from archspec.ir.module import Body
+from archspec.ir.origins import InputOrigins, Origins
 from archspec.ir.table import Table
 from archspec.ir.work import Quantity, call_work, multiply_by_iterations
 
@@ -107,7 +108,7 @@ def compute_cost(table: Table, body: Body, values: Mapping[str, int], dtype: str
     """
     assert body.module is not None
     work = _Work(causal_half)
-    by_address = work.by_address(body, BodyContext())
+    by_address = work.by_address(body, BodyContext(), ())
     parameters: Counter[str] = Counter()
     trainable: Counter[str] = Counter()
     for tensor in table.tensors:
@@ -136,6 +137,9 @@ def compute_cost(table: Table, body: Body, values: Mapping[str, int], dtype: str
 
 NO_OPERATIONS = OperationCounts()
 
+WorkByAddress: TypeAlias = dict[str, tuple[int, OperationCounts]]
+"""The number of applications of each module, and the work of its own operations in them."""
+
 
 def add_scaled(parts: Iterable[tuple[OperationCounts, int]]) -> OperationCounts:
     """Add counts, each multiplied by a number."""
@@ -152,21 +156,23 @@ class _Work:
         self.has_causal = False
         self._causal_half = causal_half
         self._tracer = AttentionTracer()
-        self.by_address: Callable[[Body, BodyContext], dict[str, tuple[int, OperationCounts]]] = cache(self._by_address)
+        self._origins = Origins()
+        self.by_address: Callable[[Body, BodyContext, InputOrigins], WorkByAddress] = cache(self._by_address)
 
-    def _by_address(self, body: Body, context: BodyContext) -> dict[str, tuple[int, OperationCounts]]:
+    def _by_address(self, body: Body, context: BodyContext, inputs: InputOrigins) -> WorkByAddress:
         """Return, for each module in a body, the number of applications and the work of its own operations in them.
 
         Addresses are relative to the body, whose own address is "".
         """
         traced = self._tracer.trace(body, context)
+        slots = self._origins.slots(body, inputs)
         own_counts: list[tuple[OperationCounts, int]] = []
-        nested: Counter[tuple[str, Body, BodyContext]] = Counter()
+        nested: Counter[tuple[str, Body, BodyContext, InputOrigins]] = Counter()
         for call in body.calls:
             if call.body is not None:
-                nested[call.address, call.body, traced.call_context(call)] += 1
+                nested[call.address, call.body, traced.call_context(call), self._origins.inputs(call, slots)] += 1
                 continue
-            work, part = call_work(call, body), traced.part(call)
+            work, part = call_work(call, body, slots), traced.part(call)
             macs = work.macs
             if part is not None and part.visible.causal:
                 self.has_causal = True
@@ -175,9 +181,9 @@ class _Work:
                 scores = macs if part is not None and part.name == "score" else 0
                 mixes = macs if part is not None and part.name == "mix" else 0
                 own_counts.append((OperationCounts(macs, scores, mixes, work.elementwise), 1))
-        result: dict[str, tuple[int, OperationCounts]] = {}
-        for (address, inner, call_context), times in nested.items():
-            for relative_address, (applied, figures) in self.by_address(inner, call_context).items():
+        result: WorkByAddress = {}
+        for (address, inner, *contexts), times in nested.items():
+            for relative_address, (applied, figures) in self.by_address(inner, *contexts).items():
                 if inner.module is None and not relative_address:  # functions belong to the module that applies them
                     own_counts.append((figures, times))
                     continue

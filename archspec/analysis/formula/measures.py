@@ -23,6 +23,7 @@ from archspec.ir.index_ranges import Range, SizeCheck
 from archspec.ir.module import Body, Call, Loop, Module, Type
 from archspec.ir.ops import Interval, Op
 from archspec.ir.ops.check import collect_undecided_sizes
+from archspec.ir.origins import InputOrigins, Origins
 from archspec.ir.table import Tensor
 from archspec.ir.tabulate import build_table
 from archspec.ir.work import NO_WORK, Work, call_work
@@ -34,7 +35,7 @@ _DISTINGUISHING_WILDCARDS = re.compile(r"[0-9?\[]")
 def work(solver: Solver, body: Body, sizes: Mapping[str, int]) -> Work:
     """Return the work of a body at sizes of its dimensions, which the model must accept."""
     _Sizes(solver, sizes).outputs(body, tuple([None] * len(body.inputs)))
-    return _WorkSum(solver, sizes).body_work(body)
+    return _WorkSum(solver, sizes).body_work(body, ())
 
 
 def total(solver: Solver, root: Module) -> ParameterCounts:
@@ -92,12 +93,17 @@ class _WorkSum:
     def __init__(self, solver: Solver, sizes: Mapping[str, int]) -> None:
         self.solver = solver
         self.sizes = sizes
-        self.body_work: Callable[[Body], Work] = cache(self._compute_work)
+        self.origins = Origins(sizes)
+        self.body_work: Callable[[Body, InputOrigins], Work] = cache(self._compute_work)
 
-    def _compute_work(self, body: Body) -> Work:
+    def _compute_work(self, body: Body, inputs: InputOrigins) -> Work:
         macs, elementwise = NO_WORK
+        slots = self.origins.slots(body, inputs)
         for call in body.calls:
-            one = self.body_work(call.body) if call.body is not None else self._substitute_sizes(call_work(call, body))
+            if call.body is not None:
+                one = self.body_work(call.body, self.origins.inputs(call, slots))
+            else:
+                one = self._substitute_sizes(call_work(call, body, slots))
             macs = macs + self._sum_over_loops(one.macs, call)
             elementwise = elementwise + self._sum_over_loops(one.elementwise, call)
         if body.loop is not None:

@@ -47,17 +47,18 @@ ParameterUses = Sequence[Sequence[ParameterUse]]
 """The parameters that each call of a body reads, in program order."""
 
 
-def find_runs(calls: Sequence[Call], holders: ParameterUses) -> list[CallRun]:
+def find_runs(calls: Sequence[Call], holders: ParameterUses, amounts: Sequence[object]) -> list[CallRun]:
     """Return the non-overlapping runs of a body that contain a layer or block.
 
-    The calls of a run are equal in all iterations, and so are which of their parameters are shared or frozen. A `*` in
+    The calls of a run are equal in all iterations, and so are their `amounts`, and which of their parameters are shared
+    or frozen. A `*` in
     an address stands for all numbers that the body applies there; a run of some of them shows its numbers instead.
     """
     found: list[CallRun] = []
     nodes = [*range(len(calls))]  # the first call that has the same node
     start = 0
     while start < len(calls):
-        run = _run_at(calls, holders, nodes, start)
+        run = _run_at(calls, holders, amounts, nodes, start)
         if run is not None:
             found.append(run)
             for i in range(run.period * run.iterations):
@@ -66,18 +67,19 @@ def find_runs(calls: Sequence[Call], holders: ParameterUses) -> list[CallRun]:
     return [run._replace(addresses=_run_addresses(calls, run)) for run in found]
 
 
-def _run_at(calls: Sequence[Call], holders: ParameterUses, nodes: Sequence[int], start: int) -> CallRun | None:
+def _run_at(
+    calls: Sequence[Call], holders: ParameterUses, amounts: Sequence[object], nodes: Sequence[int], start: int
+) -> CallRun | None:
     """Return the run from `start` that covers the most calls, with the shortest period among equals."""
     best: CallRun | None = None
     for period in range(1, min(MAX_PERIOD, (len(calls) - start) // 2) + 1):
-        addresses = _common_addresses(calls, holders, nodes, start, start + period, period)
+        addresses = _common_addresses(calls, holders, amounts, nodes, start, start + period, period)
         if addresses is None or not any(addresses):
             continue
         iterations = 2
-        while (
-            start + (iterations + 1) * period <= len(calls)
-            and _common_addresses(calls, holders, nodes, start, start + iterations * period, period) == addresses
-        ):
+        while (end := start + iterations * period) + period <= len(calls):
+            if _common_addresses(calls, holders, amounts, nodes, start, end, period) != addresses:
+                break
             iterations += 1
         if best is None or period * iterations > best.period * best.iterations:
             best = CallRun(start, period, iterations, addresses)
@@ -101,13 +103,21 @@ def _run_addresses(calls: Sequence[Call], run: CallRun) -> tuple[str, ...]:
 
 
 def _common_addresses(
-    calls: Sequence[Call], holders: ParameterUses, nodes: Sequence[int], first: int, second: int, period: int
+    calls: Sequence[Call],
+    holders: ParameterUses,
+    amounts: Sequence[object],
+    nodes: Sequence[int],
+    first: int,
+    second: int,
+    period: int,
 ) -> tuple[str, ...] | None:
     """Return the common addresses of two iterations, or None if they differ."""
     addresses: list[str] = []
     for i in range(period):
         a, b = calls[first + i], calls[second + i]
         if a.type != b.type or a.body is not b.body or a.attributes != b.attributes:
+            return None
+        if amounts[first + i] != amounts[second + i]:
             return None
         address = _common_address(a.address, b.address)
         if address is None:

@@ -19,6 +19,7 @@ from archspec.ir.module import (
     is_frozen,
     iter_tensors,
 )
+from archspec.ir.origins import InputOrigins
 from archspec.ir.work import NO_WORK, Quantity, Work
 
 Iterations: TypeAlias = tuple[tuple[object, int], ...]
@@ -50,7 +51,8 @@ class Scope(NamedTuple):
     """An application of a body during the traversal.
 
     `prefix` precedes relative addresses; `shown` is the same prefix in names (with `*` for a collapsed number). `name`
-    is the name of the application, and `path` holds the names of the enclosing ones.
+    is the name of the application, and `path` holds the names of the enclosing ones. `inputs` are the origins of the
+    body's inputs.
     """
 
     body: Body
@@ -63,6 +65,7 @@ class Scope(NamedTuple):
     depth: int = 0
     iterations: Iterations = ()
     repeat: int = 1
+    inputs: InputOrigins = ()
 
 
 class NodeCounts(NamedTuple):

@@ -11,7 +11,7 @@ from archspec.drawing.graph.fold import CallRun, find_runs
 from archspec.drawing.graph.sheet import NO_COUNTS, GraphBuilder, Producer, Scope, Slot
 from archspec.ir.fold import passed_through_slot
 from archspec.ir.module import Body, Call, Constant, Module, find_member, is_frozen
-from archspec.ir.work import body_work, call_work
+from archspec.ir.work import WorkSum
 
 if TYPE_CHECKING:
     from networkx import DiGraph
@@ -118,6 +118,7 @@ class GraphTraversal:
         self.blocks: dict[str, str] = {}
         self.repeats: dict[str, int] = {}
         self.applications: dict[str, int] = {}
+        self.works = WorkSum()
         self.outputs: list[Slot] = []
         self._not_copied = _modules_with_outer_ties(self.module)
 
@@ -154,7 +155,7 @@ class GraphTraversal:
         types = tuple(body.types[slot] for slot in outputs)
         counted = self.sheet.count(body, "", MODEL_NODE)
         place = self.module.span.location
-        self.sheet.node(MODEL_NODE, body.kind, body.type, types, place, (), counted, body_work(body), "")
+        self.sheet.node(MODEL_NODE, body.kind, body.type, types, place, (), counted, self.works.body(body, ()), "")
         for slot, (name, type) in enumerate(body.inputs):
             self.sheet.edge(scope.slots[slot], MODEL_NODE, name, slot, type, scope)
         for i, slot in enumerate(outputs):
@@ -167,7 +168,12 @@ class GraphTraversal:
             scope.slots[slot] = Producer(scope.shown + name, 0, scope.iterations, scope.prefix + name)
         calls = scope.body.calls
         done = 0
-        for run in find_runs(calls, self.sheet.parameter_uses(scope.body, scope.prefix)) if self.fold else ():
+        runs: list[CallRun] = []
+        if self.fold:
+            origins = self.works.origins.slots(scope.body, scope.inputs)
+            works = [self.works.call(call, scope.body, origins) for call in calls]
+            runs = find_runs(calls, self.sheet.parameter_uses(scope.body, scope.prefix), works)
+        for run in runs:
             for call in calls[done : run.start]:
                 self._call(call, scope, call.address)
             self._run(run, scope)
@@ -209,13 +215,15 @@ class GraphTraversal:
         )
         given = [scope.slots[operand] for _, operand in call.inputs if isinstance(operand, int)]
         is_first = name == scope.prefix + call.address
+        origins = self.works.origins.slots(scope.body, scope.inputs)
+        inputs = self.works.origins.inputs(call, origins) if body is not None else ()
         if opened and kind == "block":
             self.blocks[name] = call.type
             if scope.repeat > 1:
                 self.repeats[name] = scope.repeat
         if body is None or not opened:
             outputs = self._add_call_node(call, scope, name, shown)
-        elif kind == "block" and not self.fold and is_first and name not in self._not_copied:
+        elif kind == "block" and not self.fold and is_first and name not in self._not_copied and not inputs:
             outputs = self._copy(body, given, scope, name)
         else:
             owns = body.module is not None
@@ -228,6 +236,7 @@ class GraphTraversal:
                 name=name,
                 path=(*scope.path, name) if kind == "block" else scope.path,
                 depth=scope.depth + 1,
+                inputs=inputs,
             )
             self._walk(inner)
             outputs = _outputs(inner)
@@ -282,7 +291,7 @@ class GraphTraversal:
             assert call.body is not None
             address = scope.shown + shown
             counted = self.sheet.count(call.body, f"{scope.prefix}{call.address}.", name)
-        work = call_work(call, scope.body)
+        work = self.works.call(call, scope.body, self.works.origins.slots(scope.body, scope.inputs))
         data = self.sheet.nodes.get(name)
         if data is None:
             kind = "op" if call.kind in ("fn", "loop") else call.kind

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache
 
 from archspec.core.algebra import Polynomial, multiply_unexpanded, weighted_sum
 from archspec.core.algebra.terms import Atom, Terms
@@ -12,6 +11,7 @@ from archspec.core.diagnostics import ArchError
 from archspec.ir.fold import passed_through_slot
 from archspec.ir.index_ranges import check_sizes, dimensions
 from archspec.ir.module import Body, Call, Type
+from archspec.ir.origins import InputOrigins, Origin, Origins, is_from_weights
 from archspec.ir.work import Quantity, multiply_by_iterations
 from archspec.pipeline.model import Model, get_compilation
 
@@ -65,25 +65,31 @@ MAX_EXACT_INTEGER = 2**53
 """Integers from here on are not exact in JavaScript."""
 
 
-def result_bytes(call: Call) -> Quantity:
-    """Return the bytes of the results of all operations in an application; one that passes its input on has none."""
-    if passed_through_slot(call) is not None:
-        return 0
-    return (
-        body_bytes(call.body)
-        if call.body is not None
-        else weighted_sum((tensor_bytes(type), 1) for type in call.outputs if type)
-    )
+class ByteSum:
+    """Summation of the bytes of results, except those computed from weights alone; see `WorkSum`."""
 
+    def __init__(self, origins: Origins) -> None:
+        self._origins = origins
+        self.body: Callable[[Body, InputOrigins], Quantity] = cache(self._body_bytes)
 
-def body_bytes(body: Body) -> Quantity:
-    """Return the bytes of the results of all operations in a body, in all iterations of a loop."""
-    known: Quantity | None = body.views.get("bytes")
-    if known is None:
-        times = Counter([call.body or call for call in body.calls if passed_through_slot(call) is None])
-        parts = [(body_bytes(one) if isinstance(one, Body) else result_bytes(one), n) for one, n in times.items()]
-        known = body.views["bytes"] = multiply_by_iterations(weighted_sum(parts), body)
-    return known
+    def call(self, call: Call, slots: Sequence[Origin]) -> Quantity:
+        """Return the bytes of the results of all operations in an application; one that passes its input on has none.
+
+        `slots` are the origins of the slots of the body with the call.
+        """
+        if passed_through_slot(call) is not None:
+            return 0
+        if call.body is not None:
+            return self.body(call.body, self._origins.inputs(call, slots))
+        if is_from_weights(call, slots):
+            return 0
+        return weighted_sum((tensor_bytes(type), 1) for type in call.outputs if type)
+
+    def _body_bytes(self, body: Body, inputs: InputOrigins) -> Quantity:
+        """Return the bytes of the results of all operations in a body, in all iterations of a loop."""
+        slots = self._origins.slots(body, inputs)
+        total = weighted_sum((self.call(call, slots), 1) for call in body.calls)
+        return multiply_by_iterations(total, body)
 
 
 @lru_cache(1024)  # the types of a model are few

@@ -9,7 +9,7 @@ from archspec.core.addresses import ANY_INDEX
 from archspec.core.diagnostics import make_error
 from archspec.drawing.graph.fold import CallRun, find_runs
 from archspec.drawing.graph.sheet import GraphBuilder
-from archspec.drawing.plan.amounts import body_bytes, result_bytes
+from archspec.drawing.plan.amounts import ByteSum
 from archspec.drawing.plan.arrange import arrange
 from archspec.drawing.plan.labels import label_children
 from archspec.drawing.plan.plan import Contents, Node, Plan, Port, Use, Value
@@ -19,8 +19,9 @@ from archspec.drawing.plan.tensors import Holdings
 from archspec.ir.fold import passed_through_slot
 from archspec.ir.module import Body, Call, Constant, Module, Type
 from archspec.ir.ops import OPS
+from archspec.ir.origins import InputOrigins
 from archspec.ir.table import Table
-from archspec.ir.work import body_work, call_work
+from archspec.ir.work import Quantity, WorkSum
 
 # The plan of a whole model as one box, between its inputs and outputs.
 
@@ -89,6 +90,8 @@ class Expansion:
         self.sheet = GraphBuilder(module)
         self.holdings = Holdings(plan, table, self.sheet.counted, fold)
         self.applications: dict[str, int] = {}
+        self.works = WorkSum()
+        self.bytes = ByteSum(self.works.origins)
 
     def model(self, body: Body) -> None:
         """Add the root and everything in it."""
@@ -106,8 +109,8 @@ class Expansion:
             for key in scope.slots[slot]:
                 scope.use(key, node.id, 0)
         self.holdings.add_unused(scope)
-        work = body_work(body)
-        root.macs, root.elementwise, root.bytes = work.macs, work.elementwise, body_bytes(body)
+        work = self.works.body(body, ())
+        root.macs, root.elementwise, root.bytes = work.macs, work.elementwise, self.bytes.body(body, ())
         self._finish(scope)
         arrange(self.plan, root)
         self.plan.ties = self.holdings.ties()
@@ -127,11 +130,15 @@ class Expansion:
         node.contents = scope.contents
         label_children(self.plan, children)
 
-    def _walk(self, scope: Scope, body: Body) -> None:
+    def _walk(self, scope: Scope, body: Body, inputs: InputOrigins = ()) -> None:
+        scope.origins = self.works.origins.slots(body, inputs)
         tensors = {slot: name for name, slot in body.weights}
         self.holdings.begin(scope, body, tensors)
         calls, done = body.calls, 0
-        found = find_runs(calls, self.sheet.parameter_uses(body, scope.prefixes[0])) if self.fold else ()
+        found: Sequence[CallRun] = ()
+        if self.fold:
+            amounts = [self._amounts(call, body, scope) for call in calls]
+            found = find_runs(calls, self.sheet.parameter_uses(body, scope.prefixes[0]), amounts)
         for run in found:
             for call in calls[done : run.start]:
                 self._single(scope, body, call)
@@ -139,6 +146,10 @@ class Expansion:
             done = run.start + run.period * run.iterations
         for call in calls[done:]:
             self._single(scope, body, call)
+
+    def _amounts(self, call: Call, body: Body, scope: Scope) -> tuple[Quantity, Quantity, Quantity]:
+        """Return the multiply-accumulates, elementwise operations and bytes of a call."""
+        return (*self.works.call(call, body, scope.origins), self.bytes.call(call, scope.origins))
 
     def _single(self, scope: Scope, body: Body, call: Call) -> None:
         unchanged = passed_through_slot(call)
@@ -180,7 +191,7 @@ class Expansion:
             frame = scope.child("period", "")
             frame.times = run.iterations
             inner = Scope(self.plan, frame, scope.prefixes, scope.shown)
-            inner.counts = scope.counts
+            inner.counts, inner.origins = scope.counts, scope.origins
         nodes = {i: inner.child(calls[run.start + i].kind, calls[run.start + i].type) for i in members}
         entered: dict[Key, int] = {}
         made: dict[int, int] = {}  # the iteration in which a slot of the run is filled
@@ -289,8 +300,7 @@ class Expansion:
         for key in entering:
             names = [name for name, keys in arguments.items() if key in keys]
             node.inputs.append(_port(", ".join(names if len(names) < 4 else [*names[:2], "..."]), types[names[0]]))
-        work = call_work(call, body)
-        node.macs, node.elementwise, node.bytes = work.macs, work.elementwise, result_bytes(call)
+        node.macs, node.elementwise, node.bytes = self._amounts(call, body, scope)
         node.source = call.span.location
         result = call.outputs[0]
         if result is not None:
@@ -351,7 +361,7 @@ class Expansion:
         inner.weighs = {(None, port) for port, weighs in enumerate(weights) if weighs}
         if call.body.loop is not None:
             node.rounds = call.body.loop.iterations
-        self._walk(inner, call.body)
+        self._walk(inner, call.body, self.works.origins.inputs(call, scope.origins))
         if not inner.contents.children:
             return None
         outputs = [slot for _, slot in call.body.outputs if isinstance(slot, int)]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from archspec.core.diagnostics import make_error
 from archspec.drawing.plan.plan import Contents, Node, Plan, Use, Value
+from archspec.ir.origins import Origin
 
 MAX_PICTURE_NODES = 100_000
 
@@ -21,7 +23,8 @@ class Scope:
     `slots` are the values in the slots of a body. `weighs` holds the values with parameters behind them. `prefixes` are
     the addresses of all copies of the module to which relative addresses refer, each with a dot at the end, and `shown`
     is the same prefix in names. `counts` numbers the applications without an address by type. `repeated` are values of
-    which each stands for several, and `merged` the operations on them, by what they have in common.
+    which each stands for several, and `merged` the operations on them, by what they have in common. `origins` are the
+    origins of the slots of the body.
     """
 
     def __init__(self, plan: Plan, node: Node, prefixes: list[str], shown: str) -> None:
@@ -35,6 +38,7 @@ class Scope:
         self.repeated: set[Key] = set()
         self.merged: dict[object, Node] = {}
         self.counts: dict[str, int] = {}
+        self.origins: Sequence[Origin] = ()
         self._values: dict[Key, Value] = {}
 
     def child(self, kind: str, type: str) -> Node:

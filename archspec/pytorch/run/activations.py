@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
@@ -44,10 +44,10 @@ class SavedActivations(NamedTuple):
 def activation_bytes(model: Model, sizes: Mapping[str, int], dtype: str, attention: str) -> SavedActivations:
     """Bytes that the tensors kept for training take after a forward pass of the generated module on a CPU.
 
-    Each storage counts once, and parameters do not. `sizes` has values for dimensions; what depends on others is a
-    formula. `dtype` is that of the weights, `attention` "flash" or "math"; every optional input is given. The module is
-    run with PyTorch's fake tensors, which have shapes and storages and no contents, so that it takes neither time nor
-    memory; sizes left open are PyTorch's own symbols.
+    Each storage counts once; parameters do not count, nor does what is computed from weights alone. `sizes` has values
+    for dimensions; what depends on others is a formula. `dtype` is that of the weights, `attention` "flash" or "math";
+    every optional input is given. The module is run with PyTorch's fake tensors, which have shapes and storages and no
+    contents, so that it takes neither time nor memory; sizes left open are PyTorch's own symbols.
 
     Raises ArchError: `missing-package` without PyTorch, `untranslatable` where the model has no form in it, `bad-size`
     where the form of attention cannot run, `no-formula` where what is kept is no polynomial in the open sizes.
@@ -128,20 +128,48 @@ def _saved_bytes(mode: FakeTensorMode, model: Model, sizes: Mapping[str, Size], 
         stored = owned | {n: torch.empty(b.shape, dtype=b.dtype) for n, b in buffers.items()}
         words = signature(module.forward).parameters  # the inputs, some under names that Python allows
         inputs = {w: _empty(model, t, sizes, dtype) for w, t in zip(words, model.inputs.values(), strict=True)}
+        weights = weight_tracer(owned.values(), stored.values())
         try:
-            with sdpa_kernel(backend), torch.autograd.graph.saved_tensors_hooks(keep, give), catch_warnings():
+            with weights, sdpa_kernel(backend), torch.autograd.graph.saved_tensors_hooks(keep, give), catch_warnings():
                 simplefilter("ignore")  # a kernel that cannot be used says so in a warning first
                 outputs = _replace_tensors(module, stored)(**inputs)
         except RuntimeError as problem:
             message = f"{model.name} cannot run with {attention} attention: {problem}"
             help = "PyTorch's fused kernel does not take a bias that is trained, for one; `--attention math` takes all"
             raise make_error("bad-size", message, help=help if attention == "flash" else None) from None
-        for parameter in owned.values():
-            storage: Any = parameter.untyped_storage()
-            kept.pop(storage._cdata, None)
+        for key in weights.excluded:
+            kept.pop(key, None)
         found = sum(storage.nbytes() for storage in kept.values())
     del outputs
     return found
+
+
+def weight_tracer(parameters: Iterable[Tensor], weights: Iterable[Tensor]) -> Any:
+    """A mode whose `excluded` are the storages of parameters, and of all that is computed from weights alone."""
+    from torch import Tensor
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._pytree import tree_leaves
+
+    def storages(values: object) -> dict[int, Any]:
+        tensors = [value for value in tree_leaves(values) if isinstance(value, Tensor)]
+        return {storage._cdata: storage for storage in [cast("Any", tensor.untyped_storage()) for tensor in tensors]}
+
+    class WeightTracer(TorchDispatchMode):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weights = storages([*weights])  # held, so that no other one gets its number
+            self.excluded = storages([*parameters])
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            results = func(*args, **(kwargs or {}))
+            operands = storages((args, kwargs))
+            if operands and operands.keys() <= self.weights.keys():
+                new = storages(results)
+                self.excluded |= {key: new[key] for key in new.keys() - self.weights.keys()}
+                self.weights |= new
+            return results
+
+    return WeightTracer()
 
 
 def _route_to_one_expert(experts: Tensor, count: int) -> list[int]:
