@@ -27,7 +27,7 @@ def validate_sizes(model: str, dimensions: list[str], requested: Mapping[str, ob
             if not dimensions:
                 raise make_error("usage", f"unknown dimension `{name}` of {model}: all its sizes are fixed")
             help = f"dimensions: {', '.join(dimensions)}; set one with `--dim NAME=N`, or `dims={{...}}` in Python"
-            suggestion = suggest(name, dimensions)
+            suggestion = suggest(str(name), dimensions)
             raise make_error(
                 "usage", f"unknown dimension `{name}` of {model}", help=f"{suggestion} {help}" if suggestion else help
             )

@@ -81,14 +81,18 @@ class Location(Record):
 def locate(spec: SpecLike | Location) -> Location:
     """Find what a SPEC names. A Location is returned unchanged.
 
-    Raises ArchError for a name that is unknown, also on the hub, and for a configuration that is not valid data.
+    Raises ArchError for a name that is unknown, also on the hub, for a configuration that is not valid data, and for
+    an object that names no model.
     """
     if isinstance(spec, Location):
         return spec
     if isinstance(spec, Configuration):
         return locate(spec.source)._replace(type=spec.type, ignore=tuple(spec.ignore))
     if not isinstance(spec, str | os.PathLike):
-        assert is_configuration_data(spec)
+        if not is_configuration_data(spec):
+            message = f"expected a model, found an object of type {type(spec).__name__}"
+            help = "pass a model, a name, a path or the data of a `config.json`; of an adapter, its base model"
+            raise make_error("usage", message, help=help)
         return configuration_location(configuration_json(spec))
     text = os.fspath(spec)
     if not isinstance(spec, str) and split_spec(text)[0] in (None, "-"):

@@ -551,6 +551,15 @@ def test_other_commands_refer_to_the_base_model(
     assert "is an adapter, not a model\nhelp: count or verify it" in capsys.readouterr().err
 
 
+def test_the_cost_of_an_adapter_refers_to_the_base_model(tmp_path: Path) -> None:
+    adapter: Any = archspec.adapter(write(tmp_path / "small"))
+    with pytest.raises(archspec.ArchError) as caught:
+        archspec.cost(adapter)
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.message == "expected a model, found an object of type Adapter"
+    assert diagnostic.help is not None and diagnostic.help.endswith("of an adapter, its base model")
+
+
 def test_a_folder_with_a_configuration_is_a_model(tmp_path: Path) -> None:
     write(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2", "n_layer": 1}))

@@ -57,6 +57,35 @@ def test_steps_that_are_not_known_are_refused(case: str) -> None:
     assert found.value.diagnostics[0].message == f"the model has no decoding step: {reason}"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"past": "n"}, "expected a number of past positions from 0 to 2^63 - 2, found 'n'"),
+        ({"past": 1.5}, "expected a number of past positions from 0 to 2^63 - 2, found 1.5"),
+        ({"past": True}, "expected a number of past positions from 0 to 2^63 - 2, found True"),
+        ({"depth": "n"}, "expected a depth from 0, found 'n'"),
+        ({"depth": -1}, "expected a depth from 0, found -1"),
+        ({"dims": "seq=3"}, "expected a mapping from dimensions to sizes, found 'seq=3'"),
+        ({"dims": {1: 2}}, "unknown dimension `1` of gpt2"),
+        ({"dtype": 16}, "unknown dtype `16`"),
+        ({"dtype": ["int8"]}, "unknown dtype `['int8']`"),
+        ({"cache_dtype": "", "past": 1}, "unknown dtype ``"),
+    ],
+)
+def test_arguments_of_other_types_are_diagnostics(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArchError) as found:
+        archspec.cost("gpt2", **arguments)
+    assert found.value.diagnostics[0].message == message
+
+
+def test_objects_that_are_no_models_are_diagnostics() -> None:
+    objects: list[tuple[Any, str]] = [(3, "int"), (None, "NoneType"), (archspec.cost("gpt2"), "Cost")]
+    for value, name in objects:
+        with pytest.raises(ArchError) as found:
+            archspec.cost(value)
+        assert found.value.diagnostics[0].message == f"expected a model, found an object of type {name}"
+
+
 def test_the_rows_of_a_decoding_step() -> None:
     found = archspec.cost("gpt2", past=5).decoding
     assert found is not None

@@ -28,12 +28,11 @@ from archspec.formats.configs.configuration import ADAPTER_FILE
 from archspec.formats.configs.family import Layers, read_layers
 from archspec.formats.configs.names import find_names
 from archspec.ir.table import Params, Table, Tensor, Tensors
-from archspec.pipeline.locate import locate
+from archspec.pipeline.locate import Location, locate
 
 if TYPE_CHECKING:
     from archspec.ir.table import PlainValue
-    from archspec.pipeline.locate import Location
-from archspec.pipeline.model import ModelLike
+    from archspec.pipeline.model import ModelLike
 
 PREFIX = "base_model.model."
 """The prefix of all names in checkpoints of adapters."""

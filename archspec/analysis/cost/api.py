@@ -46,11 +46,16 @@ def cost(
     `to_frame()`. `docs/costs.md` describes the counting rules.
 
     Raises ArchError for a dimension that the model does not have, a size that is not from 1 to 2^63 - 1 or that the
-    model cannot run with, an unknown dtype, and the errors of `archspec.load`.
+    model cannot run with, an unknown dtype, a `past` or `depth` that is no integer from 0, and the errors of
+    `archspec.load`.
     """
-    for name in (dtype, cache_dtype or dtype):
-        if name not in BITS:
-            raise make_error("usage", f"unknown dtype `{name}`", help=suggest(name, [*BITS]) or ", ".join(BITS))
+    names: tuple[object, ...] = (dtype, dtype if cache_dtype is None else cache_dtype)
+    for name in names:
+        if not isinstance(name, str) or name not in BITS:
+            help = suggest(str(name), [*BITS]) or ", ".join(BITS)
+            raise make_error("usage", f"unknown dtype `{name!s:.40}`", help=help)
+    if depth is not None and not _is_integer(depth, 0):
+        raise make_error("usage", f"expected a depth from 0, found {depth!r:.40}")
     compiled = as_model(model)
     body = get_compilation(compiled).body
     values = valid_sizes(compiled, merge_sizes(dims, batch, seq))
@@ -76,10 +81,15 @@ def valid_sizes(model: Model, sizes: Mapping[str, int]) -> dict[str, int]:
     return values
 
 
+def _is_integer(value: object, minimum: int) -> bool:
+    """Whether an argument is an integer from a minimum on; callers may pass any object."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= minimum
+
+
 def _compute_decoding(body: Body, values: Mapping[str, int], past: int, dtype: str, cache_dtype: str) -> Decoding:
     from archspec.analysis.cost.decoding import compute_decoding  # imported late: few calls need it
 
-    if not 0 <= past < MAX_SIZE:
+    if not _is_integer(past, 0) or past >= MAX_SIZE:
         raise make_error("usage", f"expected a number of past positions from 0 to 2^63 - 2, found {past!r:.40}")
     return compute_decoding(body, values, past, dtype, cache_dtype)
 

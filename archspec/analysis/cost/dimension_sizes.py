@@ -9,6 +9,9 @@ from archspec.core.diagnostics import ArchError, make_error
 
 def merge_sizes(dims: Mapping[str, int] | None, batch: int | None, seq: int | None) -> dict[str, int]:
     """Merge `dims` with `batch` and `seq`. Raises ArchError for two sizes of one dimension."""
+    arguments: object = dims or {}  # callers may pass any object
+    if not isinstance(arguments, Mapping):
+        raise make_error("usage", f"expected a mapping from dimensions to sizes, found {dims!r:.40}")
     sizes = dict(dims or {})
     for name, size in (("batch", batch), ("seq", seq)):
         if size is not None and sizes.setdefault(name, size) != size:
