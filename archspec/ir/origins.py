@@ -43,11 +43,9 @@ class Origins:
 
     def _inputs(self, call: Call, operands: Sequence[Origin]) -> InputOrigins:
         assert call.body is not None
-        loop = call.body.loop
-        origins = arguments(call, operands)
-        if loop is not None:  # carried values change
-            origins[: loop.carried] = ["input"] * loop.carried
-        return tuple(origins) if any(origin != "input" for origin in origins) else ()
+        carried = call.body.loop.carried if call.body.loop is not None else 0  # carried values change
+        origins: InputOrigins = (*("input",) * carried, *arguments(call, operands)[carried:])
+        return origins if any(origin != "input" for origin in origins) else ()
 
     def _find_origins(self, body: Body, inputs: InputOrigins) -> ForwardResult[Origin]:
         if body.loop is not None and self._dimensions is not None:

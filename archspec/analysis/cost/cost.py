@@ -182,8 +182,8 @@ class _Work:
                 mixes = macs if part is not None and part.name == "mix" else 0
                 own_counts.append((OperationCounts(macs, scores, mixes, work.elementwise), 1))
         result: WorkByAddress = {}
-        for (address, inner, *contexts), times in nested.items():
-            for relative_address, (applied, figures) in self.by_address(inner, *contexts).items():
+        for (address, inner, call_context, call_inputs), times in nested.items():
+            for relative_address, (applied, figures) in self.by_address(inner, call_context, call_inputs).items():
                 if inner.module is None and not relative_address:  # functions belong to the module that applies them
                     own_counts.append((figures, times))
                     continue

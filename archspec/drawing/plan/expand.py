@@ -149,7 +149,8 @@ class Expansion:
 
     def _amounts(self, call: Call, body: Body, scope: Scope) -> tuple[Quantity, Quantity, Quantity]:
         """Return the multiply-accumulates, elementwise operations and bytes of a call."""
-        return (*self.works.call(call, body, scope.origins), self.bytes.call(call, scope.origins))
+        macs, elementwise = self.works.call(call, body, scope.origins)
+        return macs, elementwise, self.bytes.call(call, scope.origins)
 
     def _single(self, scope: Scope, body: Body, call: Call) -> None:
         unchanged = passed_through_slot(call)

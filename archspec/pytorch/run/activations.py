@@ -155,10 +155,8 @@ def weight_tracer(parameters: Iterable[Tensor], weights: Iterable[Tensor]) -> An
         return {storage._cdata: storage for storage in [cast("Any", tensor.untyped_storage()) for tensor in tensors]}
 
     class WeightTracer(TorchDispatchMode):
-        def __init__(self) -> None:
-            super().__init__()
-            self.weights = storages([*weights])  # held, so that no other one gets its number
-            self.excluded = storages([*parameters])
+        weights = storages([*weights])  # held, so that no other one gets its number
+        excluded = storages([*parameters])
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             results = func(*args, **(kwargs or {}))
