@@ -8,8 +8,10 @@ import pytest
 
 import archspec
 from archspec.analysis.cost.decoding import CachePart, Decoding
+from archspec.analysis.cost.decoding_report import summary
 from archspec.app.cli import main
 from archspec.core.algebra import substitute
+from archspec.core.reports.text import beside, flops
 
 
 def step(model: str | archspec.Model, past: int = 100, **options: Any) -> Decoding:
@@ -59,9 +61,54 @@ def test_a_state_space_model_takes_the_same_for_any_past() -> None:
 def test_latent_attention_keeps_the_latent_vectors() -> None:
     model = archspec.load("deepseek-v3", joined=True, layers=4)
     assert kinds(step(model)) == [("attention", 4, 100, 512 + 64)]
-    expanded = 2 * 4 * 512 * 128 * (128 + 128)  # keys and values of a position are computed again from them
-    scores = 2 * 4 * 128 * (128 + 64 + 128)
-    assert step(model, 101).flops - step(model, 100).flops == expanded + scores
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_latent_attention_is_absorbed_where_this_takes_less(batch: int) -> None:
+    """The matrices of keys and values are applied once to each query and result, or to all latent vectors."""
+    model = archspec.load("deepseek-v3", joined=True, layers=4)
+    layers, heads, rank, rope, size = 4, 128, 512, 64, 128
+    found = {past: step(model, past, batch=batch) for past in (0, 1, 100, 101)}
+    matrices = heads * rank * (size + size)
+    for past, one in found.items():
+        keys = past + 1
+        expanded = keys * (matrices + heads * (size + rope + size))
+        absorbed = matrices + keys * heads * (rank + rope + rank)
+        assert one.expanded_flops is not None and one.absorbed_flops is not None
+        assert one.expanded_flops - one.absorbed_flops == 2 * batch * layers * (expanded - absorbed)
+        assert one.flops == (one.expanded_flops if past == 0 else one.absorbed_flops)
+    assert "latent attention: keys and values of all positions are expanded; absorbed" in summary(found[0], "x")[2]
+    line = summary(found[100], "bfloat16")[2]
+    assert line.startswith("latent attention: the matrices of keys and values are absorbed in queries and results;")
+    assert line.endswith(
+        f"expanded, {found[100].expanded_flops:,} FLOPs{beside(flops(found[100].expanded_flops or 0))}"
+    )
+    assert step("gpt2").expanded_flops is step("gpt2").absorbed_flops is None
+
+
+LATENT = """
+import std {{ Linear, attention, split_heads, merge_heads }}
+dim batch, seq
+block Net(n = 24, r = 2, heads = 3)(x [batch, seq, n]) -> [batch, seq, n] {{
+  latent = x |> down: Linear(n, r, bias = false)
+  q = x |> q: Linear(n, n, bias = false) |> split_heads(heads)
+  k = latent |> k: Linear(r, n, bias = false) |> {changed} split_heads(heads)
+  v = latent |> v: Linear(r, n, bias = false) |> split_heads(heads)
+  return attention(causal = true)(q, k, v) |> merge_heads
+}}
+model "latent" = Net
+"""
+
+
+@pytest.mark.parametrize(("changed", "is_linear"), [("", True), ("tanh |>", False)])
+def test_keys_that_are_not_linear_are_expanded(changed: str, is_linear: bool) -> None:
+    found = step(archspec.loads(LATENT.format(changed=changed)), 10)
+    assert kinds(found) == [("attention", 1, 10, 2)]
+    projections, scores, matrices = 24 * 2 + 24 * 24, 2 * 24, 2 * 24 * 2
+    assert found.expanded_flops == 2 * (projections + 11 * (scores + matrices))
+    assert found.absorbed_flops == (2 * (projections + matrices + 11 * 3 * (2 + 2)) if is_linear else None)
+    assert found.flops == (found.absorbed_flops if is_linear else found.expanded_flops)
+    assert ("cannot be absorbed" in "".join(summary(found, "float32"))) == (not is_linear)
 
 
 def test_a_decoder_keeps_the_keys_of_the_other_sequence() -> None:

@@ -6,18 +6,19 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from archspec.analysis.cost.cached_values import find_cached_values
+from archspec.analysis.cost.cached_values import CachedValues, find_cached_values
+from archspec.analysis.cost.latent import absorbed_macs
 from archspec.analysis.cost.memory import byte_count
 from archspec.analysis.cost.step_values import (
     NEW_POSITION,
     AttentionRead,
     NoDecodingStepError,
+    Shape,
     StepNode,
-    StepValue,
     describe_address,
 )
 from archspec.analysis.cost.steps import DecodingStep
-from archspec.core.algebra import Expression, product, substitute, symbols, weighted_sum
+from archspec.core.algebra import Expression, product, substitute, symbols
 from archspec.core.diagnostics import make_error
 from archspec.ir.active import ActiveParts, Part, Share
 from archspec.ir.index_ranges import check_sizes
@@ -46,6 +47,10 @@ class Decoding(NamedTuple):
     `flops` counts 2 per multiply-accumulate. `weights` is the number of bytes of the parameters that the step reads, or
     an upper bound if sequences can choose different experts. `cache` describes the values stored for earlier positions,
     of the type `cache_dtype`; the step reads them, too.
+
+    If keys or values are computed from cached latent vectors, `flops` is the smaller figure of each attention:
+    `expanded_flops` computes them again at all positions, and `absorbed_flops` applies their matrices to queries and
+    results; it is None if they are not linear functions of the latent vectors. For other models, both are None.
     """
 
     dimension: str
@@ -56,6 +61,8 @@ class Decoding(NamedTuple):
     weights_are_bound: bool
     cache_dtype: str
     cache: tuple[CachePart, ...]
+    expanded_flops: int | None = None
+    absorbed_flops: int | None = None
 
     @property
     def cache_bytes(self) -> int:
@@ -118,12 +125,48 @@ class _StepFigures:
 
     def decoding(self, dtype: str, cache_dtype: str) -> Decoding:
         """Return the figures."""
-        macs = weighted_sum((self._macs(node), 1) for node in self.steps.nodes)
+        macs = {node: self._macs(node) for node in self.steps.nodes}
+        total = expanded = absorbed = sum(macs.values())
+        has_latent, can_absorb = False, True
+        for cached in self.cached:
+            whole = sum([macs[node] for node in cached.recomputed])
+            if whole:
+                has_latent = True
+                whole += sum([macs[node] for node in self.steps.nodes if node.attention in cached.attentions])
+                short = self._absorbed_macs(cached)
+                can_absorb = can_absorb and short is not None
+                if short is not None:
+                    absorbed += short - whole
+                    total += min(short - whole, 0)
         weights, are_bound = self._weights_read()
-        cache = self._cache_parts(cache_dtype)
-        flops = 2 * self._to_number(macs)
+        cache = tuple(self._cache_parts(cache_dtype))
         batch, read = self.values["batch"], byte_count(weights, dtype)
-        return Decoding(self.steps.dimension, batch, self.past, flops, read, are_bound, cache_dtype, tuple(cache))
+        return Decoding(
+            self.steps.dimension,
+            batch,
+            self.past,
+            2 * total,
+            read,
+            are_bound,
+            cache_dtype,
+            cache,
+            2 * expanded if has_latent else None,
+            2 * absorbed if has_latent and can_absorb else None,
+        )
+
+    def _absorbed_macs(self, cached: CachedValues) -> int | None:
+        """Return the multiply-accumulates of attentions that do not expand the cached values; None if they must."""
+        result = 0
+        for node in self.steps.nodes:
+            if node.attention in cached.attentions:
+                macs = absorbed_macs(node, self.keys[node.attention], cached.recomputed, self._count_elements)
+                if macs is None:
+                    return None
+                result += macs
+        return result
+
+    def _count_elements(self, shape: Shape) -> int:
+        return self._to_number(product(shape))
 
     def _to_number(self, size: Expression, extra: Mapping[str, int] | None = None) -> int:
         """Evaluate a size. Raises ArchError if it depends on a dimension without a size."""
@@ -225,7 +268,7 @@ class _StepFigures:
             ):
                 where = describe_address(read.address)
                 raise make_error("usage", f"the model has no decoding step: {where} caches tables of positions")
-            values = sum(self._element_count(value) for value in cached.values)
+            values = sum(self._count_elements(value.shape) for value in cached.values)
             add(kind, positions, values)
         for state in self.steps.states:
             add(state.kind, state.positions, self._to_number(product(state.shape)))
@@ -233,6 +276,3 @@ class _StepFigures:
             CachePart(kind, layers, positions, values, byte_count(layers * positions * values, dtype))
             for (kind, positions, values), layers in layer_counts.items()
         ]
-
-    def _element_count(self, value: StepValue) -> int:
-        return self._to_number(product(value.shape))

@@ -37,6 +37,7 @@ def summary(decoding: Decoding, dtype: str) -> list[str]:
         f"one position {batch}after {number(decoding.past, 'position')} of `{decoding.dimension}`, whose keys, values "
         "and states are cached",
         f"{decoding.flops:,} FLOPs{beside(flops(decoding.flops))} in matrix products, 2 per multiply-accumulate (MAC)",
+        *_describe_latent(decoding),
         f"{at_most}{decoding.weights:,} bytes{beside(size(decoding.weights))} of weights read, {dtype}",
         f"{decoding.cache_bytes:,} bytes{beside(size(decoding.cache_bytes))} of cache read, {decoding.cache_dtype}",
         f"{at_most}{read:,} bytes read in total"
@@ -46,6 +47,22 @@ def summary(decoding: Decoding, dtype: str) -> list[str]:
     if decoding.weights_are_bound:
         lines.append("the sequences of a batch may choose different experts; the bound assumes that they do")
     return lines
+
+
+def _describe_latent(decoding: Decoding) -> list[str]:
+    """Describe how the step multiplies keys and values that are computed from cached latent vectors."""
+    expanded, absorbed = decoding.expanded_flops, decoding.absorbed_flops
+    if expanded is None:
+        return []
+    start = "latent attention: "
+    if decoding.flops == expanded:
+        used = "keys and values of all positions are expanded"
+        if absorbed is None:
+            return [f"{start}{used}; they are not linear in the cached values, so their matrices cannot be absorbed"]
+        return [f"{start}{used}; absorbed in queries and results, {absorbed:,} FLOPs{beside(flops(absorbed))}"]
+    where = "" if decoding.flops == absorbed else " where this takes less"
+    used = f"the matrices of keys and values are absorbed in queries and results{where}"
+    return [f"{start}{used}; expanded, {expanded:,} FLOPs{beside(flops(expanded))}"]
 
 
 def cache(decoding: Decoding) -> View:

@@ -154,17 +154,18 @@ def weight_tracer(parameters: Iterable[Tensor], weights: Iterable[Tensor]) -> An
         tensors = [value for value in tree_leaves(values) if isinstance(value, Tensor)]
         return {storage._cdata: storage for storage in [cast("Any", tensor.untyped_storage()) for tensor in tensors]}
 
+    known = storages([*weights])  # held, so that no other one gets its number
+
     class WeightTracer(TorchDispatchMode):
-        weights = storages([*weights])  # held, so that no other one gets its number
         excluded = storages([*parameters])
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             results = func(*args, **(kwargs or {}))
             operands = storages((args, kwargs))
-            if operands and operands.keys() <= self.weights.keys():
-                new = storages(results)
-                self.excluded |= {key: new[key] for key in new.keys() - self.weights.keys()}
-                self.weights |= new
+            if operands and operands.keys() <= known.keys():
+                new = {key: storage for key, storage in storages(results).items() if key not in known}
+                self.excluded.update(new)
+                known.update(new)
             return results
 
     return WeightTracer()
