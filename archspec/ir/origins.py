@@ -44,7 +44,8 @@ class Origins:
     def _inputs(self, call: Call, operands: Sequence[Origin]) -> InputOrigins:
         assert call.body is not None
         carried = call.body.loop.carried if call.body.loop is not None else 0  # carried values change
-        origins: InputOrigins = (*("input",) * carried, *arguments(call, operands)[carried:])
+        changed: InputOrigins = ("input",) * carried
+        origins = (*changed, *arguments(call, operands)[carried:])
         return origins if any(origin != "input" for origin in origins) else ()
 
     def _find_origins(self, body: Body, inputs: InputOrigins) -> ForwardResult[Origin]:

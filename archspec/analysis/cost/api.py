@@ -49,11 +49,8 @@ def cost(
     model cannot run with, an unknown dtype, a `past` or `depth` that is no integer from 0, and the errors of
     `archspec.load`.
     """
-    names: tuple[object, ...] = (dtype, dtype if cache_dtype is None else cache_dtype)
-    for name in names:
-        if not isinstance(name, str) or name not in BITS:
-            help = suggest(str(name), [*BITS]) or ", ".join(BITS)
-            raise make_error("usage", f"unknown dtype `{name!s:.40}`", help=help)
+    _check_dtype(dtype)
+    _check_dtype(dtype if cache_dtype is None else cache_dtype)
     if depth is not None and not _is_integer(depth, 0):
         raise make_error("usage", f"expected a depth from 0, found {depth!r:.40}")
     compiled = as_model(model)
@@ -79,6 +76,12 @@ def valid_sizes(model: Model, sizes: Mapping[str, int]) -> dict[str, int]:
     values = validate_sizes(model.name, dimensions(body.inputs), sizes)
     check_sizes(body, values)
     return values
+
+
+def _check_dtype(name: object) -> None:
+    if not isinstance(name, str) or name not in BITS:
+        help = suggest(str(name), [*BITS]) or ", ".join(BITS)
+        raise make_error("usage", f"unknown dtype `{name!s:.40}`", help=help)
 
 
 def _is_integer(value: object, minimum: int) -> bool:

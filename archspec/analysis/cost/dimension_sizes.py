@@ -9,14 +9,17 @@ from archspec.core.diagnostics import ArchError, make_error
 
 def merge_sizes(dims: Mapping[str, int] | None, batch: int | None, seq: int | None) -> dict[str, int]:
     """Merge `dims` with `batch` and `seq`. Raises ArchError for two sizes of one dimension."""
-    arguments: object = dims or {}  # callers may pass any object
-    if not isinstance(arguments, Mapping):
-        raise make_error("usage", f"expected a mapping from dimensions to sizes, found {dims!r:.40}")
+    _check_mapping(dims or {})
     sizes = dict(dims or {})
     for name, size in (("batch", batch), ("seq", seq)):
         if size is not None and sizes.setdefault(name, size) != size:
             raise _conflict(name, size, sizes[name])
     return sizes
+
+
+def _check_mapping(dims: object) -> None:
+    if not isinstance(dims, Mapping):
+        raise make_error("usage", f"expected a mapping from dimensions to sizes, found {dims!r:.40}")
 
 
 def parse_sizes(settings: Iterable[str]) -> dict[str, int]:
