@@ -49,6 +49,7 @@ class DecodingStep:
         self._budget = VisitLimit()
         self._tracer = AttentionTracer()
         self._index = ""
+        self._types: dict[object, list[Type]] = {}  # layers with equal bodies share their calls
         inputs = [self._label_input(type) for _, type in body.inputs]
         self._expand(body, inputs, BodyContext(), "")
 
@@ -76,6 +77,7 @@ class DecodingStep:
         self, body: Body, inputs: Sequence[StepValue | None], context: BodyContext, address: str
     ) -> list[StepValue | None]:
         traced = self._tracer.trace(body, context)
+        slots = dict(body.weights)
 
         def visit_op(call: Call, operands: list[StepValue | None]) -> list[StepValue | None]:
             return self._add_operation(call, operands, traced.part(call), address)
@@ -88,8 +90,7 @@ class DecodingStep:
             return self._expand(call.body, arguments(call, operands), traced.call_context(call), call_address)
 
         def visit_weight(name: str) -> StepValue | None:
-            (slot,) = [slot for weight_name, slot in body.weights if weight_name == name]
-            type = body.types[slot]
+            type = body.types[slots[name]]
             full_name = canonical_name(self.module, f"{address}.{name}".strip("."))
             return StepValue(type.shape, type.dtype, static=True, name=full_name)
 
@@ -167,7 +168,10 @@ class DecodingStep:
         node = StepNode(call, address, operands, shapes)
         node.attention, node.is_convolution = number, len(self.states) > state_count
         self.nodes.append(node)
-        types = self._derive_result_types(call, op, node)
+        key = (call, self._index, tuple([value and value.dtype for value in operands]), tuple(shapes))
+        types = self._types.get(key)
+        if types is None:
+            types = self._types[key] = self._derive_result_types(call, op, node)
         for type in types:
             value = StepValue(type.shape, type.dtype, step=True)
             value.is_known |= _is_elementwise(op) and all(value.is_known or value.is_static for value in present)
