@@ -292,7 +292,7 @@ def test_live_names_replace_whole_segments_in_order(name: str, live: str) -> Non
 def test_a_checkpoint_with_the_names_of_a_live_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stored = {f"model.{Names(PAIRS).live(name)}": shape for name, shape in tensors(ENCODER).items()}
     assert not verify(tmp_path, ENCODER, stored).is_exact  # the family has no list
-    monkeypatch.setattr(verification, "names_of", lambda definition, specs: [Names(PAIRS)])
+    monkeypatch.setattr(verification, "find_names", lambda definition, specs: [Names(PAIRS)])
     found = verify(tmp_path, ENCODER, stored)
     assert found.is_exact
     assert spelt(found) == [

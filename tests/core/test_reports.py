@@ -270,7 +270,7 @@ def test_text_is_legible_on_role_colours_and_letters_differ() -> None:
 
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_progress_is_for_terminals_and_vanishes(monkeypatch: pytest.MonkeyPatch, is_terminal: bool) -> None:
-    monkeypatch.setattr(progress, "FIRST", 0.01)
+    monkeypatch.setattr(progress, "FIRST_SECONDS", 0.01)
     monkeypatch.setenv("TERM", "xterm")
     stream = Terminal() if is_terminal else io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)

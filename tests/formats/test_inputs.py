@@ -238,8 +238,7 @@ def test_data_that_no_configuration_has() -> None:
     assert error({"model_type": "bert", "a": "x" * MAX_CONFIGURATION_BYTES}).code == "budget"
     assert error({"model_type": "bert", 1: 2, "1": 3}).code == "duplicate-name"
     assert error({"model_type": "bert", "vocab_sise": 3}).code == "unknown-name"
-    with pytest.raises((TypeError, AttributeError, AssertionError)):
-        archspec.load(3)  # pyright: ignore[reportArgumentType]
+    assert error(3).message == "expected a model, found an object of type int"
 
 
 def test_thousands_of_labels_are_no_reason_to_refuse(tmp_path: Path) -> None:
@@ -320,7 +319,7 @@ def test_a_specified_type_replaces_that_of_the_configuration(
     for _ in range(2):  # compiled, and from the cache
         assert main(["count", path, "--type", "bert"]) == 0
         out = capsys.readouterr().out
-        assert f"{TOTAL:,} parameters" in out and out.splitlines()[-1] == note
+        assert f"{TOTAL:,} parameters" in out and note in out.splitlines()
     lines = archspec.import_config(path, type="bert").splitlines()
     assert lines[1] == f"# R{note[1:]}."
     assert archspec.load(archspec.Configuration(path, "bert")).params.total == TOTAL

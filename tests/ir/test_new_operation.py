@@ -172,6 +172,7 @@ WORDS = {"table", "abs", "real", "int", "bool", "not", "and", "or", "min", "max"
 forms of output.
 """
 PATTERNS = (
+    "analysis/cost/latent.py",
     "pytorch/calls/",
     "pytorch/passes/in_place.py",
     "pytorch/patches/known_numbers.py",

@@ -176,7 +176,7 @@ def test_tables_and_trees_survive_being_written_down(chosen: Options) -> None:
     assert folded(table, select(table)) == folded(whole, select(whole))
     for role in ("head", "pooler"):
         assert find_role_components(table, role) == find_role_components(whole, role)
-    file = pipeline.trees.parse_cached(Source("text", chosen.text), Report())
+    file = pipeline.files.parse_cached(Source("text", chosen.text), Report())
     assert store.load(json.loads(json.dumps(store.dump(file)))) == file
 
 

@@ -52,15 +52,14 @@ def compare_models(
     """
     costs = None
     bundled = all(map(_is_bundled, models))
-    if sizes:
-        from archspec.analysis.compare.compiled import compile_and_compute_costs
+    if sizes or not bundled:
+        from archspec.analysis.compare.compiled import compile_and_compute_costs, compile_once
 
-        compiled, costs = compile_and_compute_costs(models, sizes)
-        models = [(model, {}) for model in compiled]
-    elif not bundled:
-        from archspec.analysis.compare.compiled import compile_once
-
-        models = [model if _is_bundled(model) else compile_once(model) for model in models]
+        if sizes:
+            compiled, costs = compile_and_compute_costs(models, sizes)
+            models = [(model, {}) for model in compiled]
+        else:
+            models = [model if _is_bundled(model) else compile_once(model) for model in models]
     loaded = [load_table(model, overrides) for model, overrides in models]
     warnings = [warning for _, diagnostics in loaded for warning in diagnostics]
     tables = [table for table, _ in loaded]

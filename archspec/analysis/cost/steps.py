@@ -292,7 +292,7 @@ class DecodingStep:
         elif "groups" in settings or ("eps" in settings and len(type.shape) - 1 in along):
             raise error
         elif "axis" in settings and not inserts_axis:
-            # Integers are known at all positions, so `cumsum` can add them up.
+            # Integers are known at all positions, so running sums can add them up.
             counts = type.dtype == "int" and op.interval is not None and op.group == "Along an axis"
             if (
                 along & check_axes(settings["axis"], type)

@@ -75,7 +75,7 @@ def draw(plot: Plot, ax: Any = None) -> Any:
 
 
 class _Scale:
-    """Linear scale from values to coordinates from `start` to `end`."""
+    """A scale, which is linear, from values to coordinates from `start` to `end`."""
 
     def __init__(self, values: Sequence[int], start: float, end: float) -> None:
         low, high = min(values), max(values)

@@ -11,6 +11,7 @@ from archspec.analysis.verify.verify import Verification, compare
 from archspec.core.diagnostics import ArchError
 from archspec.formats.checkpoints.checkpoint import read
 from archspec.ir.module import gc_paused
+from archspec.pipeline.index import bundled_models
 from archspec.pipeline.tables import load_table
 
 if TYPE_CHECKING:
@@ -48,7 +49,6 @@ def verify_table(table: Table, path: str, renames: Sequence[Rename] = ()) -> Ver
 
 def _find_matching_models(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename]) -> tuple[str, ...]:
     """Return the other models of a bundled file, with the same overrides, that match the checkpoint exactly."""
-    from archspec.pipeline.index import bundled_models  # imported late: it imports the compiler
 
     bundled = bundled_models()
     files = {file for file, name in bundled if name == table.model}

@@ -172,10 +172,6 @@ def _with_tensors(text: str, overrides: Mapping[str, PlainValue], module: nn.Mod
     reason = other_rows(model, module)
     if reason:
         raise UntranslatableError(f"its spec declares different tensors: {reason}")
-    trained = {tensor.name: tensor.trainable for tensor in model.tensors}
-    for name, tensor in module.named_parameters(remove_duplicate=False):
-        if trained.get(name, tensor.requires_grad) != tensor.requires_grad:
-            raise UntranslatableError(f"its spec {'trains' if trained[name] else 'freezes'} `{name}`, unlike it")
     return get_compilation(model).body
 
 
