@@ -1,6 +1,4 @@
-"""Evaluation of normal forms in float64, at given sizes: an interpreter of its own, which shares no operation with
-generated code.
-"""
+"""Evaluation of normal forms in float64: an interpreter that shares no operation with generated code."""
 
 from __future__ import annotations
 
