@@ -109,8 +109,8 @@ def test_names_are_those_of_llama_cpp(case: tuple[str, str]) -> None:
     taken: set[tuple[str, int | None]] = set()
     for name in [tensor.name for tensor in tensors]:
         place = family.locate(name, Anything())
-        assert taken.isdisjoint([(each, place.number) for each in place.names]), name
-        taken.update((each, place.number) for each in place.names)
+        assert taken.isdisjoint([(each, place.stack_index) for each in place.names]), name
+        taken.update((each, place.stack_index) for each in place.names)
         ours = [without_prefix(each, architecture) for each in place.names]
         given = without_prefix(name, architecture)
         theirs = [names.get_name(each, try_suffixes=(".weight", ".bias")) for each in before_mapping(given)]
