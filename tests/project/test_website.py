@@ -244,7 +244,7 @@ def test_examples_run_in_the_page(opened: Callable[[str], Page], name: str) -> N
 
 @pytest.mark.parametrize("scheme", ["default", "slate"])
 def test_buttons_have_enough_contrast(opened: Callable[[str], Page], scheme: str) -> None:
-    page = opened("analysis/cost/")
+    page = opened("costs/")
     page.run(f"document.body.setAttribute('data-md-color-scheme', '{scheme}')")
     wait(page, "document.querySelector('.run button').getAnimations().length === 0")
     text = brightness(page.run("getComputedStyle(document.querySelector('.run button')).color"))
