@@ -129,15 +129,15 @@ class _StepFigures:
         total = expanded = absorbed = sum(macs.values())
         has_latent, can_absorb = False, True
         for cached in self.cached:
-            whole = sum([macs[node] for node in cached.recomputed])
-            if whole:
+            expanded_macs = sum([macs[node] for node in cached.recomputed])
+            if expanded_macs:
                 has_latent = True
-                whole += sum([macs[node] for node in self.steps.nodes if node.attention in cached.attentions])
+                expanded_macs += sum([macs[node] for node in self.steps.nodes if node.attention in cached.attentions])
                 short = self._absorbed_macs(cached)
                 can_absorb = can_absorb and short is not None
                 if short is not None:
-                    absorbed += short - whole
-                    total += min(short - whole, 0)
+                    absorbed += short - expanded_macs
+                    total += min(short - expanded_macs, 0)
         weights, are_bound = self._weights_read()
         cache = tuple(self._cache_parts(cache_dtype))
         batch, read = self.values["batch"], byte_count(weights, dtype)

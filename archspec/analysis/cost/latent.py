@@ -70,10 +70,10 @@ def _find_pieces(
         # a part need not have as many elements of each piece
         return None if change < 0 and pieces is not None and len(pieces) > 1 else pieces
     total = element_count(value.shape)
-    found: list[_Piece] = []
+    all_pieces: list[_Piece] = []
     for operand in dynamic:
         pieces = _find_pieces(operand, number * element_count(operand.shape) // total, recomputed, element_count)
         if pieces is None:
             return None
-        found += pieces
-    return found
+        all_pieces += pieces
+    return all_pieces
