@@ -178,6 +178,7 @@ PATTERNS = (
     "pytorch/patches/known_numbers.py",
     "pytorch/passes/substitution.py",
     "pytorch/lift/",
+    "pytorch/values/",
     "codegen/expressions/attention.py",
     "codegen/classes/known_modules.py",
     "language/syntax/habits.py",

@@ -14,10 +14,11 @@ from archspec.core.algebra import dim_max, dim_min, symbol
 from archspec.ir.module import Type
 from archspec.ir.normal.arrays import Array, Arrays
 from archspec.pytorch.calls.registry import CALLS
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.export.capture import Capture, MultiplesOnlyError, SingleLengthError
 from archspec.pytorch.passes.formulas import size_of
 from archspec.pytorch.passes.programs import excludes_ones, generalize_to_size_one
+from archspec.pytorch.values.arguments import UntranslatableError
+from archspec.pytorch.values.values import Value
 
 ATEN = torch.ops.aten
 A, B = symbol("a"), symbol("b")
@@ -134,7 +135,7 @@ def test_constants_have_values() -> None:
     program.output(x, scale)
     program.graph_signature.inputs_to_lifted_tensor_constants["scale"] = "_scale"
     program.constants["_scale"] = torch.tensor([1.0, 2.0, 3.0])
-    assert [array.shape for array in captured(program, 2, 3).outputs() if isinstance(array, Array)] == [(2, 3), (3,)]
+    assert [value.shape for value in captured(program, 2, 3).outputs()] == [(2, 3), (3,)]
     program.constants["_scale"] = torch.empty(3, device="meta")
     with pytest.raises(UntranslatableError, match=r"^it has a constant without a value$"):
         captured(program, 2, 3).outputs()
@@ -145,7 +146,7 @@ def test_results_of_handlers_are_checked(monkeypatch: pytest.MonkeyPatch, proble
     program = Program()
     program.output(program.call(ATEN.relu.default, program.input("x", torch.empty(2, 3))))
 
-    def refuse(n: Arrays, types: Any, x: Array) -> Array:
+    def refuse(*args: object) -> Value:
         raise problem
 
     def found() -> str:
@@ -155,10 +156,8 @@ def test_results_of_handlers_are_checked(monkeypatch: pytest.MonkeyPatch, proble
 
     monkeypatch.setitem(CALLS, "relu", refuse)
     assert found() == "the operation `aten.relu` has no normal form with these arguments, in relu_default"
-    monkeypatch.setitem(CALLS, "relu", lambda n, types, x: n.array((2, 4), n.elements.number(1.0)))
+    monkeypatch.setitem(CALLS, "relu", lambda b, types, x: b.op("full", shape=(2, 4), value=1.0))
     assert found() == "`aten.relu` gives real [2, 3], its normal form real [2, 4], in relu_default"
-    monkeypatch.setitem(CALLS, "relu", lambda n, types, x: n.array((2, 3), n.elements.false))
-    assert found() == "`aten.relu` gives real [2, 3], its normal form bool [2, 3], in relu_default"
 
 
 def test_sizes_over_steps_are_rounded_up() -> None:

@@ -19,7 +19,6 @@ from archspec.ir.normal.forms.along import total
 from archspec.ir.normal.origins import LocationIndex
 from archspec.ir.ops import OPS
 from archspec.pipeline.model import get_compilation
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.numeric.constants import Constants, are_same
 from archspec.pytorch.numeric.evaluate import Evaluation, EvaluationError
 from archspec.pytorch.passes.in_place import functionalize
@@ -27,6 +26,7 @@ from archspec.pytorch.passes.programs import guards_of
 from archspec.pytorch.patches.known_numbers import Quotient, known_number_mode
 from archspec.pytorch.prove import api, sides
 from archspec.pytorch.prove.numeric import FLOAT32_TOLERANCE, RELATIVE_TOLERANCE, flat, largest_error
+from archspec.pytorch.values.arguments import UntranslatableError
 
 DOUBLED = """
 dim batch, seq

@@ -8,8 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.onnx import loops
+from archspec.pytorch.values.arguments import UntranslatableError
 
 HELD = """
 def __init__(self, count):

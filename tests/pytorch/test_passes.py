@@ -10,11 +10,11 @@ torch = pytest.importorskip("torch")
 
 from graphs import Program, run, targets_of, traced
 
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.passes.folding import fold_constants
 from archspec.pytorch.passes.matches import are_different, rewrite_condition_indices
 from archspec.pytorch.passes.selection import rewrite_row_selection, rewrite_scatter
 from archspec.pytorch.passes.substitution import rewrite_triangular_solves
+from archspec.pytorch.values.arguments import UntranslatableError
 
 ATEN = torch.ops.aten
 

@@ -9,7 +9,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from archspec.ir.module import Type
-from archspec.pytorch.calls.values import UntranslatableError, operation_name
 from archspec.pytorch.export.exporting import export_module
 from archspec.pytorch.passes.folding import read_stored_tensors
 from archspec.pytorch.patches.intercepting import (
@@ -21,6 +20,7 @@ from archspec.pytorch.patches.intercepting import (
 from archspec.pytorch.patches.known_numbers import namespaces, symbolic_len
 from archspec.pytorch.patches.own_operations import embedding_bag_mode
 from archspec.pytorch.patches.precision import in_float64, keeps_rounded, with_epsilon_of
+from archspec.pytorch.values.arguments import UntranslatableError, operation_name
 
 nn = torch.nn
 F = nn.functional

@@ -10,10 +10,10 @@ torch = pytest.importorskip("torch")
 
 from graphs import targets_of, traced
 
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.passes.in_place import functionalize
 from archspec.pytorch.passes.iterations import _selected, trace_loops
 from archspec.pytorch.passes.rolling import roll_loops
+from archspec.pytorch.values.arguments import UntranslatableError
 
 ATEN = torch.ops.aten
 

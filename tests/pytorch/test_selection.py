@@ -9,8 +9,8 @@ torch = pytest.importorskip("torch")
 
 from graphs import traced
 
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.passes.selection import rewrite_row_selection
+from archspec.pytorch.values.arguments import UntranslatableError
 
 
 def program_of(function: Callable[..., Any]) -> Any:

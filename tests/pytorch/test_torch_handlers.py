@@ -10,11 +10,12 @@ torch = pytest.importorskip("torch")
 
 from archspec.ir.module import Type
 from archspec.pytorch.calls.registry import CALLS
-from archspec.pytorch.calls.values import as_list
+from archspec.pytorch.calls.rows import convert
 from archspec.pytorch.lift.idioms.constants import constant
-from archspec.pytorch.lift.operations.counterparts import COUNTERPARTS
-from archspec.pytorch.lift.values.values import Value
 from archspec.pytorch.numeric.evaluate import Evaluation
+from archspec.pytorch.values.arguments import as_list
+from archspec.pytorch.values.builder import Builder
+from archspec.pytorch.values.values import Value
 
 GENERATOR = torch.Generator().manual_seed(0)
 Tensor = torch.Tensor
@@ -424,14 +425,17 @@ def check(case: Case) -> None:
     expected = as_list(getattr(torch.ops.aten, case.name)(*args, **case.keywords))
     types = [type_of(x) for x in expected]
     values = mapped(value, [*case.args])
-    of_values = mapped(lambda item: item.array if isinstance(item, Value) else item, values)
-    arrays = as_list(CALLS[case.name](made.arrays, types, *of_values, **case.keywords))
-    found = as_list(COUNTERPARTS[case.name](made, types, *values, **case.keywords))
+    plain = Builder(made.arrays)
+    of_plain, of_spec = [
+        as_list(convert(b, results, types[0].dtype) if isinstance(results, Value) else results)
+        for b in (plain, made)
+        for results in [CALLS[case.name](b, types, *values, **case.keywords)]
+    ]
     evaluation = Evaluation(made.arrays, {("input", name): x for name, x in tensors.items()}, {})
-    for own, other, tensor in zip(arrays, found, expected, strict=True):
+    for own, other, tensor in zip(of_plain, of_spec, expected, strict=True):
         if own is not None and other is not None:
-            assert other.array == own
-            numbers = evaluation.array(own)
+            assert other.array == own.array
+            numbers = evaluation.array(own.array)
             assert numbers.shape == tensor.shape
             torch.testing.assert_close(numbers.double(), tensor.double(), atol=2e-5, rtol=1e-5)
 

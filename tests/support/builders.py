@@ -3,18 +3,19 @@
 from archspec.core.algebra import Dim
 from archspec.ir.module import Type
 from archspec.ir.normal.arrays import Arrays
-from archspec.pytorch.lift.values.builder import Builder
-from archspec.pytorch.lift.values.values import Argument, ModuleCall, Value
+from archspec.pytorch.lift.idioms.recognizers import RECOGNIZERS
+from archspec.pytorch.lift.values.builder import SpecBuilder
+from archspec.pytorch.values.values import Argument, ModuleCall, Value
 
 
-def builder() -> Builder:
+def builder() -> SpecBuilder:
     """Return what makes the values of a module."""
-    made = Builder(Arrays())
+    made = SpecBuilder(Arrays(), RECOGNIZERS)
     made.frame = ModuleCall("", "Net", None)
     return made
 
 
-def given(b: Builder, name: str, shape: tuple[Dim, ...], dtype: str = "real") -> Value:
+def given(b: SpecBuilder, name: str, shape: tuple[Dim, ...], dtype: str = "real") -> Value:
     """Return an input of the module."""
     value = b.stored("input", name, Type(shape, dtype), b.frame)
     b.note_source(value)

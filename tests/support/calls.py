@@ -11,7 +11,7 @@ from archspec.core.algebra import symbol
 from archspec.ir.module import Type
 from archspec.pytorch.lift.definitions.blocks import Body, split_into_bodies
 from archspec.pytorch.lift.values.stored import StoredTensors
-from archspec.pytorch.lift.values.values import Argument, LoopValue, ModuleCall, Value
+from archspec.pytorch.values.values import Argument, LoopValue, ModuleCall, Value
 
 BATCH, SEQ = symbol("batch"), symbol("seq")
 

@@ -6,7 +6,7 @@ from builders import given
 from calls import BATCH, SEQ, Net
 
 from archspec.core.algebra import Dim, index, symbol
-from archspec.pytorch.lift.values.values import LENGTH, ModuleCall, Value
+from archspec.pytorch.values.values import LENGTH, ModuleCall, Value
 
 
 def block(

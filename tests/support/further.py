@@ -9,7 +9,6 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 import archspec
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift.check import ComparisonError, UndecidedError, check_unrounded
 from archspec.pytorch.lift.sources.architecture import (
     Architecture,
@@ -37,6 +36,7 @@ from archspec.pytorch.prove.api import equivalent
 from archspec.pytorch.prove.numeric import MAX_ELEMENTS
 from archspec.pytorch.prove.tables import other_tensors
 from archspec.pytorch.run.calling import call_exception
+from archspec.pytorch.values.arguments import UntranslatableError
 
 FURTHER = Choices((6, 7, 8), 1, (9, 3, 18), 3, (6, 6), 127, 84, 6, (18, 4, 3, 2), (0, 3, 1, 2, 5), (3, 1, 2, 4))
 """Sizes other than those of `archspec.pytorch.lift.sources.proposals`."""

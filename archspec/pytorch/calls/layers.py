@@ -1,280 +1,134 @@
-"""Sums, products, convolutions, pooling and attention of PyTorch."""
+"""Sums, products and attention of PyTorch."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
 
 from archspec.core.algebra import Dim, product
-from archspec.ir.module import Type
-from archspec.ir.normal.arrays import Array, Arrays
-from archspec.ir.normal.elements import Elements
-from archspec.ir.normal.forms import along, weights
-from archspec.ir.normal.forms.elementwise import add, divide, multiply
-from archspec.ir.normal.forms.shape import pad, transpose
-from archspec.ir.normal.nodes import Element
-from archspec.pytorch.calls.values import (
-    Axes,
-    Handler,
-    Sizes,
-    UntranslatableError,
-    array_of,
-    as_list,
-    cast_to_type,
-    refuse,
-)
+from archspec.pytorch.calls.rows import Row, Types, along, axes_of, convert, number_of
+from archspec.pytorch.values.arguments import Axes, UntranslatableError, refuse
+from archspec.pytorch.values.builder import Builder
+from archspec.pytorch.values.values import Value
 
 
-def _softmax(n: Arrays, types: Sequence[Type], x: Array, dim: int, *rest: object, **keywords: object) -> Array:
-    return along.normalized(n, x, dim)
+def _softmax(b: Builder, types: Types, x: Value, dim: int, *rest: object, **keywords: object) -> Value:
+    return b.op("softmax", convert(b, x, "real"), axis=dim % len(x.shape) - len(x.shape))
 
 
-def _reduction(function: Callable[..., Array]) -> Handler:
-    def call(
-        n: Arrays, types: Sequence[Type], x: Array, dim: Axes = None, keepdim: bool = False, **rest: object
-    ) -> Array:
-        axes = list(range(len(x.shape))) if dim is None or dim == [] else dim
-        return cast_to_type(n, function(n, _summand(n, x, types[0]), axes, keepdim), types[0])
+def _reduction(name: str) -> Row:
+    def call(b: Builder, types: Types, x: Value, dim: Axes = None, keepdim: bool = False, **rest: object) -> Value:
+        return convert(b, b.op(name, _summand(b, x, types), **along(x, dim, keepdim)), types[0].dtype)
 
     return call
 
 
-def _summand(n: Arrays, x: Array, result: Type) -> Array:
+def _summand(b: Builder, x: Value, types: Types) -> Value:
     """Return what is summed: integers if it is booleans, or if the sums are to be integers."""
-    return cast_to_type(n, x, Type((), "int")) if n.dtype(x) == "bool" or result.dtype == "int" else x
+    return convert(b, x, "int") if x.dtype == "bool" or types[0].dtype == "int" else x
 
 
-def mean(n: Arrays, types: Sequence[Type], x: Array, dim: Axes = None, keepdim: bool = False, **rest: object) -> Array:
-    axes = list(range(len(x.shape))) if dim is None or dim == [] else as_list(dim)
-    e = n.elements
-    summed = along.total(n, n.array(x.shape, e.real(x.element)), axes, keepdim)
-    count = product([x.shape[axis] for axis in axes])
-    return n.array(summed.shape, e.product([(summed.element, 1.0), (e.real(e.integer(count)), -1.0)]))
+def mean(b: Builder, types: Types, x: Value, dim: Axes = None, keepdim: bool = False, **rest: object) -> Value:
+    """Return the mean along axes."""
+    count = product([x.shape[axis] for axis in axes_of(len(x.shape), dim)])
+    return b.op("div", b.op("sum", convert(b, x, "real"), **along(x, dim, keepdim)), count)
 
 
-def _cumsum(n: Arrays, types: Sequence[Type], x: Array, dim: int, **rest: object) -> Array:
-    return cast_to_type(n, along.running_total(n, _summand(n, x, types[0]), dim), types[0])
+def _cumsum(b: Builder, types: Types, x: Value, dim: int, **rest: object) -> Value:
+    return convert(b, b.op("cumsum", _summand(b, x, types), axis=dim), types[0].dtype)
 
 
-def _argmax(n: Arrays, types: Sequence[Type], x: Array, dim: int | None = None, keepdim: bool = False) -> Array:
-    return along.place_of_largest(n, x, dim, keepdim) if dim is not None else refuse("argmax")
+def _argmax(b: Builder, types: Types, x: Value, dim: int | None = None, keepdim: bool = False) -> Value:
+    if dim is None:
+        refuse("argmax")
+    return b.op("argmax", number_of(b, x), axis=dim, **({"keep": True} if keepdim else {}))
 
 
-def _matmul(n: Arrays, types: Sequence[Type], a: Array, b: Array) -> Array:
-    left = n.reshape(a, (1, *a.shape)) if len(a.shape) == 1 else a
-    right = n.reshape(b, (*b.shape, 1)) if len(b.shape) == 1 else b
-    return n.reshape(weights.matmul(n, left, right), types[0].shape)
+def _matmul(b: Builder, types: Types, x: Value, y: Value) -> Value:
+    left = b.reshape(x, (1, *x.shape)) if len(x.shape) == 1 else x
+    right = b.reshape(y, (*y.shape, 1)) if len(y.shape) == 1 else y
+    return b.reshape(b.op("mul" if left.shape[-1] == 1 else "matmul", left, right), types[0].shape)
 
 
-def _linear(n: Arrays, types: Sequence[Type], x: Array, weight: Array, bias: Array | None = None) -> Array:
+def _linear(b: Builder, types: Types, x: Value, weight: Value, bias: Value | None = None) -> Value:
     if len(weight.shape) == 1:  # one column, which the result has no axis for
-        return n.reshape(weights.linear(n, x, n.reshape(weight, (1, *weight.shape)), bias), types[0].shape)
-    return weights.linear(n, x, weight, bias)
+        weight = b.reshape(weight, (1, *weight.shape))
+        bias = b.reshape(bias, (1,)) if bias is not None else None
+    made = b.op("linear", x, weight, *([bias] if bias is not None else []))
+    return b.reshape(made, types[0].shape) if made.shape != types[0].shape else made
 
 
-def _addmm(
-    n: Arrays, types: Sequence[Type], bias: Array, a: Array, b: Array, *, beta: float = 1, alpha: float = 1
-) -> Array:
+def _addmm(b: Builder, types: Types, bias: Value, x: Value, y: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     if (beta, alpha) != (1, 1):
-        refuse("addmm")
-    return n.each(types[0].shape, add, weights.matmul(n, a, b), bias)
+        return _baddbmm(b, types, bias, x, y, beta=beta, alpha=alpha)
+    flat = b.op("add", b.op("matmul", x, y), bias)
+    made = b.reshape(b.op("add", b.op("matmul", b.unflattened(x), y), bias), types[0].shape)
+    return made if made.array == flat.array else flat  # the form of stacked rows depends on where they are flattened
 
 
-def _baddbmm(
-    n: Arrays, types: Sequence[Type], bias: Array, a: Array, b: Array, *, beta: float = 1, alpha: float = 1
-) -> Array:
-    product = n.each(types[0].shape, multiply, weights.matmul(n, a, b), array_of(n, float(alpha)))
-    return n.each(types[0].shape, add, product, n.each(bias.shape, multiply, bias, array_of(n, float(beta))))
+def _baddbmm(b: Builder, types: Types, bias: Value, x: Value, y: Value, *, beta: float = 1, alpha: float = 1) -> Value:
+    return b.op("add", b.op("mul", b.op("matmul", x, y), float(alpha)), b.op("mul", bias, float(beta)))
 
 
 def _solve_triangular(
-    n: Arrays, types: Sequence[Type], a: Array, b: Array, *, upper: bool, left: bool = True, unitriangular: bool = False
-) -> Array:
+    b: Builder, types: Types, x: Value, y: Value, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Value:
     if upper or not left or not unitriangular:
         raise UntranslatableError("it solves a triangular system other than a unit lower-triangular one")
-    return weights.forward_substitution(n, a, b)
-
-
-def _convolution(rank: int) -> Handler:
-    def call(
-        n: Arrays,
-        types: Sequence[Type],
-        x: Array,
-        weight: Array,
-        bias: Array | None = None,
-        stride: Sizes = 1,
-        padding: Sizes | str = 0,
-        dilation: Sizes = 1,
-        groups: int = 1,
-    ) -> Array:
-        if len(x.shape) == rank + 1:
-            whole = call(n, types, n.reshape(x, (1, *x.shape)), weight, bias, stride, padding, dilation, groups)
-            return n.reshape(whole, types[0].shape)
-        if padding == "valid":
-            padding = 0
-        elif isinstance(padding, str):
-            both = [gap * (size - 1) for gap, size in zip(per_axis(dilation, rank), weight.shape[2:], strict=True)]
-            padding = [end // 2 if end % 2 == 0 else refuse("conv") for end in both]
-        spaces = _spaces(rank, stride=stride, padding=padding, dilation=dilation)
-        return weights.convolution(n, x, weight, bias, **spaces, groups=groups, transposed=False)
-
-    return call
-
-
-def _transposed_convolution(rank: int) -> Handler:
-    def call(
-        n: Arrays,
-        types: Sequence[Type],
-        x: Array,
-        weight: Array,
-        bias: Array | None = None,
-        stride: Sizes = 1,
-        padding: Sizes = 0,
-        output_padding: Sizes = 0,  # which has an effect on the shape only
-        groups: int = 1,
-        dilation: Sizes = 1,
-    ) -> Array:
-        spaces = [per_axis(value, rank) for value in (stride, padding, dilation)]
-        if len(x.shape) == rank + 1:
-            x = n.reshape(x, (1, *x.shape))
-        found = weights.transposed_convolution(n, x, weight, bias, tuple(spaces), groups, types[0].shape[-rank:])
-        return n.reshape(found, types[0].shape)
-
-    return call
-
-
-def _spaces(rank: int, **values: Sizes) -> dict[str, list[Dim]]:
-    """Return hyperparameters with one value for each spatial axis."""
-    return {name: per_axis(value, rank) for name, value in values.items()}
-
-
-def per_axis(value: Sizes, rank: int) -> list[Dim]:
-    """Return a value for each axis."""
-    given = as_list(value)
-    return given * rank if len(given) == 1 else given
-
-
-def _max_pool(rank: int) -> Handler:
-    def call(
-        n: Arrays,
-        types: Sequence[Type],
-        x: Array,
-        kernel: Sizes,
-        stride: Sizes | None = None,
-        padding: Sizes = 0,
-        dilation: Sizes = 1,
-        ceil_mode: bool = False,
-    ) -> Array:
-        if any(gap != 1 for gap in per_axis(dilation, rank)):
-            refuse("max_pool")
-        windows = windows_of(rank, kernel, stride, padding)
-        return weights.max_pool(n, _lengthened(n, x, types[0].shape, windows, -math.inf), *windows)
-
-    return call
-
-
-def _mean_pool(rank: int) -> Handler:
-    def call(
-        n: Arrays,
-        types: Sequence[Type],
-        x: Array,
-        kernel: Sizes,
-        stride: Sizes | None = None,
-        padding: Sizes = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-        divisor_override: int | None = None,
-    ) -> Array:
-        if divisor_override is not None:
-            refuse("avg_pool")
-        windows = sizes, steps, ends = windows_of(rank, kernel, stride, padding)
-        whole = _lengthened(n, x, types[0].shape, windows, 0.0)
-        found = weights.mean_pool(n, whole, *windows)
-        if whole.shape == x.shape and (count_include_pad or not any(ends)):
-            return found
-        places, counted = x.shape[-rank:], ends
-        if count_include_pad:
-            places, counted = [size + 2 * end for size, end in zip(places, ends, strict=True)], [0] * rank
-        ones = n.array((*x.shape[:-rank], *places), n.elements.number(1.0))
-        ones = _lengthened(n, ones, types[0].shape, [sizes, steps, counted], 0.0)
-        return n.each(found.shape, divide, found, weights.mean_pool(n, ones, sizes, steps, counted))
-
-    return call
-
-
-def _lengthened(n: Arrays, x: Array, shape: Sequence[Dim], windows: Sequence[Sequence[Dim]], value: float) -> Array:
-    """Return a tensor that is long enough for as many windows as the result has, if its size is rounded up."""
-    for axis, missing in missing_ends(x.shape, shape, windows):
-        x = pad(n, x, axis, 0, missing, value)
-    return x
-
-
-def missing_ends(
-    shape: Sequence[Dim], result: Sequence[Dim], windows: Sequence[Sequence[Dim]]
-) -> Iterator[tuple[int, int]]:
-    """Yield the axes of a shape that are too short for as many windows as a result has, and how much they lack."""
-    for axis, (size, step, end) in enumerate(zip(*windows, strict=True), len(shape) - len(windows[0])):
-        missing = (result[axis] - 1) * step + size - (shape[axis] + 2 * end)
-        if isinstance(missing, int) and missing > 0:
-            yield axis, missing
-
-
-def windows_of(rank: int, kernel: Sizes, stride: Sizes | None, padding: Sizes) -> list[list[Dim]]:
-    """Return the sizes, steps and padding of windows along each axis."""
-    steps = kernel if stride is None or stride == [] else stride
-    return [per_axis(value, rank) for value in (kernel, steps, padding)]
+    return b.op("forward_substitution", x, y)
 
 
 def _attention(
-    n: Arrays,
-    types: Sequence[Type],
-    query: Array,
-    key: Array,
-    value: Array,
-    attn_mask: Array | None = None,
+    b: Builder,
+    types: Types,
+    query: Value,
+    key: Value,
+    value: Value,
+    attn_mask: Value | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     *,
     scale: float | None = None,
     enable_gqa: bool = False,
-) -> Array:
+) -> Value:
     if dropout_p:
         raise UntranslatableError("attention dropout is active: the module is in training mode")
-    e = n.elements
-    if enable_gqa:
-        times = query.shape[-3] // key.shape[-3]
-        key, value = [_repeated(n, x, times) for x in (key, value)]
     size = query.shape[-1]
-    if scale is None:
-        scale = float(size**-0.5) if isinstance(size, int) else refuse("scaled_dot_product_attention")
-    scores = weights.matmul(n, query, transpose(n, key, -1, -2))
-    scores = n.each(scores.shape, multiply, scores, array_of(n, scale))
-    if attn_mask is not None:
-        function = _hide if n.dtype(attn_mask) == "bool" else add
-        scores = n.each(scores.shape, function, scores, attn_mask)
+    by = float(size**-0.5) if isinstance(size, int) else refuse("scaled_dot_product_attention")
+    made = attended(b, query, key, value, attn_mask, is_causal, by if scale is None else scale)
+    return b.recognize("attention", made, query, key, value, attn_mask, is_causal, scale)
+
+
+def attended(
+    b: Builder, query: Value, key: Value, value: Value, mask: Value | None, is_causal: bool, scale: float
+) -> Value:
+    """Return scaled dot-product attention, in which adjacent heads of queries may share one of keys and values."""
+    b, heads = Builder(b.arrays), query.shape[-3] if len(query.shape) > 2 else 1
+    if len(key.shape) > 2 and key.shape[-3] not in (1, heads):
+        key, value = [_repeated(b, x, heads // x.shape[-3]) for x in (key, value)]
+    last = len(key.shape) - 1
+    turned = b.permute(key, [*range(last - 1), last, last - 1])
+    scores = b.op("mul", b.op("matmul", query, turned), scale)
+    if mask is not None:
+        is_test = mask.dtype == "bool"
+        scores = b.op("where", mask, scores, -math.inf) if is_test else b.op("add", scores, mask)
     if is_causal:
         rows, columns = scores.shape[-2:]
-        visible = n.make((rows, columns), lambda i: e.at_least_zero(e.integer(i[0] - i[1])))
-        scores = n.each(scores.shape, _hide, scores, visible)
-    return weights.matmul(n, along.normalized(n, scores, -1), value)
+        places = b.reshape(b.op("arange", stop=rows), (rows, 1))
+        scores = b.op("where", b.op("ge", places, b.op("arange", stop=columns)), scores, -math.inf)
+    return b.op("matmul", b.op("softmax", scores, axis=-1), value)
 
 
-def _repeated(n: Arrays, x: Array, times: Dim) -> Array:
+def _repeated(b: Builder, x: Value, times: Dim) -> Value:
     """Repeat each head."""
     *lead, heads, rows, columns = x.shape
-    return n.view(
-        x, (*lead, heads * times, rows, columns), lambda i: [*i[:-3], n.axes.divide(i[-3], times)[0], *i[-2:]]
-    )
+    wide = b.expand(b.reshape(x, (*lead, heads, 1, rows, columns)), (*lead, heads, times, rows, columns))
+    return b.reshape(wide, (*lead, heads * times, rows, columns))
 
 
-def _hide(e: Elements, score: Element, visible: Element) -> Element:
-    return e.where(visible, score, e.number(-math.inf))
-
-
-NAMES: dict[Handler, str] = {
+NAMES: dict[Row, str] = {
     _softmax: "softmax _softmax",
-    _reduction(along.total): "sum",
-    _reduction(along.largest): "amax",
+    _reduction("sum"): "sum",
+    _reduction("amax"): "amax",
     mean: "mean",
     _cumsum: "cumsum",
     _argmax: "argmax",
@@ -284,9 +138,5 @@ NAMES: dict[Handler, str] = {
     _baddbmm: "baddbmm",
     _solve_triangular: "linalg_solve_triangular",
     _attention: "scaled_dot_product_attention",
-    **{_convolution(rank): f"conv{rank}d" for rank in (1, 2, 3)},
-    **{_transposed_convolution(rank): f"conv_transpose{rank}d" for rank in (1, 2, 3)},
-    **{_max_pool(rank): f"max_pool{rank}d" for rank in (1, 2, 3)},
-    **{_mean_pool(rank): f"avg_pool{rank}d" for rank in (1, 2, 3)},
 }
-"""The names of the operations that each function is for."""
+"""The names of the operations that each row is for."""

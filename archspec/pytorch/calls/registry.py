@@ -1,36 +1,36 @@
-"""The operations of PyTorch that have normal forms."""
+"""The table of PyTorch's calls."""
 
 from __future__ import annotations
 
 from archspec.pytorch.calls import (
-    activations,
-    contractions,
     elementwise,
     images,
     layers,
-    normalization,
-    placing,
+    norms,
+    placement,
+    products,
     recurrent,
     reductions,
     shape,
+    windows,
 )
-from archspec.pytorch.calls.values import Handler
+from archspec.pytorch.calls.rows import Row
 
-CALLS: dict[str, Handler] = {
-    name: handler
+CALLS: dict[str, Row] = {
+    name: row
     for group in (
         elementwise,
-        activations,
         shape,
-        placing,
+        placement,
         layers,
-        recurrent,
+        products,
+        norms,
         reductions,
-        normalization,
-        contractions,
+        windows,
         images,
+        recurrent,
     )
-    for handler, called in group.NAMES.items()
+    for row, called in group.NAMES.items()
     for name in called.split()
 }
 """By name, without the namespace and the overload."""

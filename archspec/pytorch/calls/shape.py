@@ -1,185 +1,175 @@
-"""Operations of PyTorch that arrange or make elements."""
+"""Operations of PyTorch that arrange elements, select them, or make them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from sys import maxsize
 
-from archspec.core.algebra import Dim, Expression, Polynomial, dim_max, dim_min
-from archspec.ir.module import Type
+from archspec.core.algebra import Dim, Polynomial, dim_max
 from archspec.ir.normal.arrays import Array, Arrays
 from archspec.ir.normal.axes import Indices
 from archspec.ir.normal.elements import Elements
-from archspec.ir.normal.forms import shape as forms
-from archspec.ir.normal.forms import weights
-from archspec.ir.normal.forms.elementwise import constant
 from archspec.ir.normal.nodes import Element, ElementNode
 from archspec.ir.ops.record import Scalar
-from archspec.pytorch.calls.values import (
-    Axes,
-    Handler,
-    Sizes,
-    UntranslatableError,
-    array_of,
-    as_list,
-    cast_to_type,
+from archspec.pytorch.calls.rows import (
+    Row,
+    Types,
+    constant,
+    convert,
+    filled,
     int_if_whole,
-    is_list,
-    refuse,
+    slice_axis,
+    take_along_axis,
 )
+from archspec.pytorch.values.arguments import UntranslatableError, as_list, is_list, refuse
+from archspec.pytorch.values.builder import Builder
+from archspec.pytorch.values.numbers import is_counted_exactly
+from archspec.pytorch.values.values import Setting, Value
 
 
-def _reshape(n: Arrays, types: Sequence[Type], x: Array, *rest: object, **keywords: object) -> Array:
-    return n.reshape(x, types[0].shape)
+def _reshape(b: Builder, types: Types, x: Value, *rest: object, **keywords: object) -> Value:
+    return b.reshape(x, types[0].shape)
 
 
-def _expand(n: Arrays, types: Sequence[Type], x: Array, *rest: object, **keywords: object) -> Array:
-    return forms.expand(n, x, types[0].shape)
+def _expand(b: Builder, types: Types, x: Value, *rest: object, **keywords: object) -> Value:
+    return b.expand(x, types[0].shape)
 
 
-def _permute(n: Arrays, types: Sequence[Type], x: Array, order: list[int]) -> Array:
-    return forms.permute(n, x, order)
+def _permute(b: Builder, types: Types, x: Value, order: list[int]) -> Value:
+    return b.permute(x, order)
 
 
-def _transpose(n: Arrays, types: Sequence[Type], x: Array, a: int, b: int) -> Array:
-    return forms.transpose(n, x, a, b)
+def _transpose(b: Builder, types: Types, x: Value, first: int, second: int) -> Value:
+    order = list(range(len(x.shape)))
+    order[first], order[second] = order[second], order[first]
+    return b.permute(x, order)
 
 
-def _matrix_transpose(n: Arrays, types: Sequence[Type], x: Array) -> Array:
-    return forms.transpose(n, x, -1, -2) if len(x.shape) > 1 else x
+def _matrix_transpose(b: Builder, types: Types, x: Value) -> Value:
+    return _transpose(b, types, x, -1, -2) if len(x.shape) > 1 else x
+
+
+def _move(b: Builder, types: Types, x: Value, source: int | Sequence[int], destination: int | Sequence[int]) -> Value:
+    rank = len(x.shape)
+    moved = dict(zip([at % rank for at in as_list(destination)], [at % rank for at in as_list(source)], strict=True))
+    rest = iter([axis for axis in range(rank) if axis not in moved.values()])
+    return b.permute(x, [moved[axis] if axis in moved else next(rest) for axis in range(rank)])
+
+
+# Parts. ---------------------------------------------------------------------------------------------------------------
 
 
 def _slice(
-    n: Arrays,
-    types: Sequence[Type],
-    x: Array,
-    dim: int = 0,
-    start: Dim | None = None,
-    end: Dim | None = None,
-    step: int = 1,
-) -> Array:
-    axis = dim % len(x.shape)
-    size, first = x.shape[axis], 0 if start is None else start
+    b: Builder, types: Types, x: Value, dim: int = 0, start: Dim | None = None, end: Dim | None = None, step: int = 1
+) -> Value:
+    axis, shape = dim % len(x.shape), types[0].shape
+    if shape == x.shape:
+        return x
+    n, size = b.arrays, x.shape[axis]
+    first = _first_of_slice(n, size, 0 if start is None else start)
+    exact = n.view(x.array, shape, lambda i: [*i[:axis], i[axis] * step + first, *i[axis + 1 :]])
+
+    def write() -> Value:
+        settings: dict[str, Setting] = {} if first == 0 else {"start": first}
+        stop = first + shape[axis] if step == 1 else end
+        if isinstance(stop, int) and isinstance(size, int):
+            stop = min(stop, size)  # as PyTorch does
+        if stop not in (size, maxsize):
+            settings["stop"] = stop
+        return b.op("slice", x, axis=last_as_negative(axis, x), **settings, **({"step": step} if step != 1 else {}))
+
+    return b.form("slice", exact, write)
+
+
+def _first_of_slice(n: Arrays, size: Dim, first: Dim) -> Dim:
+    """Return where a slice of an axis begins: PyTorch counts from the end below 0, and leaves out what is outside."""
     if isinstance(first, int) and first < 0:
         first = first + size
     if isinstance(first, int) and isinstance(size, int):
         first = min(max(first, 0), size)
     if not isinstance(first, int) and n.axes.is_at_least(-first, 1):
         first = first + size
-    if not isinstance(first, int) and not n.axes.is_at_least(first, 0):
-        first = dim_max(first, 0)
-    return n.view(x, types[0].shape, lambda i: [*i[:axis], i[axis] * step + first, *i[axis + 1 :]])
+    return first if isinstance(first, int) or n.axes.is_at_least(first, 0) else dim_max(first, 0)
 
 
-def _select(n: Arrays, types: Sequence[Type], x: Array, dim: int, index: Dim) -> Array:
-    return forms.pick(n, x, dim, index)
+def last_as_negative(axis: int, x: Value) -> int:
+    """Return the number of an axis; -1 for the last."""
+    return -1 if axis % len(x.shape) == len(x.shape) - 1 and len(x.shape) > 2 else axis % len(x.shape)
 
 
-def _concat(n: Arrays, types: Sequence[Type], tensors: list[Array], dim: int = 0) -> Array:
-    kept = [tensor for tensor in tensors if tensor.shape != (0,)]
-    return cast_to_type(n, forms.concat(n, *kept, axis=dim), types[0])
+def _select(b: Builder, types: Types, x: Value, dim: int, index: Dim) -> Value:
+    return b.op("pick", b.written(x), axis=dim % len(x.shape), index=index)
 
 
-def _stack(n: Arrays, types: Sequence[Type], tensors: list[Array], dim: int = 0) -> Array:
-    return cast_to_type(n, forms.stack(n, *tensors, axis=dim), types[0])
-
-
-def _split(n: Arrays, types: Sequence[Type], x: Array, sizes: object, dim: int = 0) -> list[Array]:
+def _split(b: Builder, types: Types, x: Value, sizes: object, dim: int = 0) -> list[Value]:
     axis = dim % len(x.shape)
-    return forms.split(n, x, [type.shape[axis] for type in types], axis)
+    return b.ops("split", x, sizes=tuple([type.shape[axis] for type in types]), axis=last_as_negative(axis, x))
 
 
-def _unbind(n: Arrays, types: Sequence[Type], x: Array, dim: int = 0) -> list[Array]:
-    return [forms.pick(n, x, dim, i) for i in range(len(types))]
+def _unbind(b: Builder, types: Types, x: Value, dim: int = 0) -> list[Value]:
+    return [b.op("pick", x, axis=dim % len(x.shape), index=turn) for turn in range(len(types))]
 
 
-def _repeat(n: Arrays, types: Sequence[Type], x: Array, repeats: list[Dim]) -> Array:
-    new = max(len(repeats) - len(x.shape), 0)  # `tile` permits fewer repeats than axes
-    wide = types[0].shape
-
-    def place(i: Indices) -> list[Expression]:
-        axes = zip(i[new:], wide[new:], x.shape, strict=True)
-        return [at if size == whole else n.axes.divide(at, size)[1] for at, whole, size in axes]
-
-    return n.view(x, wide, place)
+def _concat(b: Builder, types: Types, tensors: list[Value], dim: int = 0) -> Value:
+    kept = [convert(b, tensor, types[0].dtype) for tensor in tensors if 0 not in tensor.shape] or tensors[:1]
+    return kept[0] if len(kept) == 1 else b.op("concat", *kept, axis=last_as_negative(dim, kept[0]))
 
 
-def _repeat_interleave(
-    n: Arrays, types: Sequence[Type], x: Array, repeats: int, dim: int, output_size: Dim | None = None
-) -> Array:
-    axis = dim % len(x.shape)
-    return n.view(x, types[0].shape, lambda i: [*i[:axis], n.axes.divide(i[axis], repeats)[0], *i[axis + 1 :]])
+def _stack(b: Builder, types: Types, tensors: list[Value], dim: int = 0) -> Value:
+    return b.op("stack", *[convert(b, tensor, types[0].dtype) for tensor in tensors], axis=dim)
 
 
-def flip(n: Arrays, types: Sequence[Type], x: Array, dims: list[int]) -> Array:
+def _repeat(b: Builder, types: Types, x: Value, repeats: Sequence[Dim]) -> Value:
+    repeats = [*[1] * (len(x.shape) - len(repeats)), *repeats]  # `tile` permits fewer repeats than axes
+    sizes = (1,) * (len(repeats) - len(x.shape)) + x.shape
+    split = [part for size in sizes for part in (1, size)]
+    wide = [part for times, size in zip(repeats, sizes, strict=True) for part in (times, size)]
+    return b.reshape(b.expand(b.reshape(x, split), wide), types[0].shape)
+
+
+def _repeat_interleave(b: Builder, types: Types, x: Value, repeats: int, dim: int, output_size: object = None) -> Value:
+    axis = dim % len(x.shape) + 1
+    split = (*x.shape[:axis], 1, *x.shape[axis:])
+    return b.reshape(b.expand(b.reshape(x, split), (*x.shape[:axis], repeats, *x.shape[axis:])), types[0].shape)
+
+
+def flip(b: Builder, types: Types, x: Value, dims: Sequence[int]) -> Value:
     """Return the elements in the opposite order along axes."""
-    axes = {dim % len(x.shape) for dim in dims}
-    return n.view(x, x.shape, lambda i: [x.shape[axis] - 1 - at if axis in axes else at for axis, at in enumerate(i)])
-
-
-def _roll(n: Arrays, types: Sequence[Type], x: Array, shifts: Sizes, dims: Axes = ()) -> Array:
-    return forms.roll(n, x, shifts, dims)
-
-
-def _pad(
-    n: Arrays, types: Sequence[Type], x: Array, pad: list[Dim], mode: str = "constant", value: float | None = None
-) -> Array:
-    for turn in range(len(pad) // 2):
-        before, after = pad[2 * turn : 2 * turn + 2]
-        axis = len(x.shape) - 1 - turn
-        if mode != "constant":
-            x = _continued(n, x, axis, before, after, mode)
-            continue
-        cut = [-end if isinstance(end, int) and end < 0 else 0 for end in (before, after)]
-        if any(cut):
-            x = forms.cut(n, x, axis, cut[0], x.shape[axis] - cut[1])
-            before, after = [0 if less else end for end, less in zip((before, after), cut, strict=True)]
-        if (before, after) != (0, 0):
-            x = forms.pad(n, x, axis, before, after, number_of_type(value or 0, n.dtype(x)))
+    for dim in dims:
+        axis = dim % len(x.shape)
+        size = x.shape[axis]
+        x = take_along_axis(b, x, b.op("sub", size - 1, b.op("arange", stop=size)), axis)
     return x
 
 
-def number_of_type(value: Scalar, dtype: str) -> Scalar:
-    """Return a number as an element of a tensor of this type, which PyTorch converts it to."""
-    if dtype == "bool":
-        return bool(value)
-    return int(value) if dtype == "int" and isinstance(value, float) else value
+def _roll(b: Builder, types: Types, x: Value, shifts: Dim | Sequence[Dim], dims: int | Sequence[int] = ()) -> Value:
+    return b.op("roll", x, shift=shifts, axis=dims)
 
 
-def _pad_with_number(n: Arrays, types: Sequence[Type], x: Array, pad: list[Dim], value: float = 0) -> Array:
-    return _pad(n, types, x, pad, "constant", value)
+# Elements at indices. -------------------------------------------------------------------------------------------------
 
 
-def _continued(n: Arrays, x: Array, axis: int, before: Dim, after: Dim, mode: str) -> Array:
-    """Return a tensor that continues beyond its ends: by its last element, mirrored, or repeated."""
-    size = x.shape[axis]
-    if not (isinstance(before, int) and isinstance(after, int)) and mode == "replicate":
-        shape = (*x.shape[:axis], before + size + after, *x.shape[axis + 1 :])
-        return n.view(x, shape, lambda i: [*i[:axis], dim_min(dim_max(i[axis] - before, 0), size - 1), *i[axis + 1 :]])
-    if not (isinstance(before, int) and isinstance(after, int) and before >= 0 <= after):
-        refuse("pad")
-    places = [place_beyond(mode, size, place) for place in (*range(-before, 0), *range(after))]
-    ends = [forms.cut(n, x, axis, place, place + 1) for place in places]
-    return forms.concat(n, *ends[:before], x, *ends[before:], axis=axis)
+def _index(b: Builder, types: Types, x: Value, indices: list[Value | None]) -> Value:
+    given = {axis: index for axis, index in enumerate(indices) if index is not None}
+    if any(index.dtype == "bool" for index in given.values()):
+        raise UntranslatableError("it selects by a mask")
+    n = b.arrays
+    arrays = {axis: wrap_negative_indices(n, index.array, x.shape[axis]) for axis, index in given.items()}
+    axes = sorted(arrays)
+    first = axes[0] if axes == list(range(axes[0], axes[-1] + 1)) else 0  # indices that are apart have the first axes
+    rank = max(len(index.shape) for index in arrays.values())
 
+    def element(i: Indices) -> Element:
+        chosen = i[first : first + rank]
+        rest = iter([*i[:first], *i[first + rank :]])
+        at = [
+            n.elements.polynomial(n.broadcast_element(arrays[axis], chosen)) if axis in arrays else next(rest)
+            for axis in range(len(x.shape))
+        ]
+        return n.at(x.array, at)
 
-def place_beyond(mode: str, size: Dim, place: int) -> Dim:
-    """Return which element continues an axis before its beginning, for a place below 0, or after its end."""
-    match mode:
-        case "replicate":
-            return 0 if place < 0 else size - 1
-        case "reflect":
-            return -place if place < 0 else size - 2 - place
-        case "circular":
-            return size + place if place < 0 else place
-        case _:
-            refuse("pad")
-
-
-def _pad_by(mode: str) -> Handler:
-    def call(n: Arrays, types: Sequence[Type], x: Array, pad: list[Dim]) -> Array:
-        return _pad(n, types, x, pad, mode)
-
-    return call
+    made = b.made("index", [x, indices], n.make(types[0].shape, element))
+    return b.recognize("index", made, x, [*given.items()])
 
 
 def wrap_negative_indices(n: Arrays, index: Array, size: Dim) -> Array:
@@ -214,171 +204,187 @@ def _integers(item: object) -> Iterator[int]:
             yield from _integers(part)
 
 
-def _index(n: Arrays, types: Sequence[Type], x: Array, indices: list[Array | None]) -> Array:
-    given = {axis: index for axis, index in enumerate(indices) if index is not None}
-    if any(n.dtype(index) == "bool" for index in given.values()):
-        raise UntranslatableError("it selects by a mask")
-    given = {axis: wrap_negative_indices(n, index, x.shape[axis]) for axis, index in given.items()}
-    axes = sorted(given)
-    together = axes == list(range(axes[0], axes[-1] + 1))
-    first = axes[0] if together else 0
-    rank = max(len(index.shape) for index in given.values())
-
-    def element(i: Indices) -> int:
-        chosen = i[first : first + rank]
-        rest = iter([*i[:first], *i[first + rank :]])
-        return n.at(
-            x,
-            [
-                n.elements.polynomial(n.broadcast_element(given[axis], chosen)) if axis in given else next(rest)
-                for axis in range(len(x.shape))
-            ],
-        )
-
-    return n.make(types[0].shape, element)
+def _gather(b: Builder, types: Types, x: Value, dim: int, index: Value, **rest: object) -> Value:
+    return b.op("gather", x, index, axis=dim)
 
 
-def _gather(n: Arrays, types: Sequence[Type], x: Array, dim: int, index: Array, *, sparse_grad: bool = False) -> Array:
-    return weights.gather(n, x, index, dim)
+def _index_select(b: Builder, types: Types, x: Value, dim: int, index: Value) -> Value:
+    return take_along_axis(b, x, index, dim % len(x.shape))  # unlike in `x[index]`, no index is negative
 
 
-def _index_select(n: Arrays, types: Sequence[Type], x: Array, dim: int, index: Array) -> Array:
-    axis = dim % len(x.shape)  # unlike in `x[index]`, no index is negative
-
-    def at(i: Indices) -> list[Expression]:
-        return [*i[:axis], n.elements.polynomial(n.at(index, [i[axis]])), *i[axis + 1 :]]
-
-    return n.view(x, types[0].shape, at)
+def embedding(b: Builder, ids: Value, table: Value) -> Value:
+    """Return the rows of a table; leading axes of size 1 of the ids become a view."""
+    return b.spread(b.op("embedding", b.shortened(ids), table), (*ids.shape, *table.shape[1:]))
 
 
-def _embedding(n: Arrays, types: Sequence[Type], table: Array, ids: Array, *rest: object) -> Array:
-    return weights.embedding(n, ids, table)
+def _embedding(b: Builder, types: Types, table: Value, ids: Value, *rest: object) -> Value:
+    return embedding(b, ids, table)
 
 
-def _unfold(n: Arrays, types: Sequence[Type], x: Array, dim: int, size: int, step: int) -> Array:
+def diagonal(b: Builder, types: Types, x: Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Value:
+    """Return the elements whose indices along two axes are the same, along a new last axis."""
+    first, second = dim1 % len(x.shape), dim2 % len(x.shape)
+    count, rest = types[0].shape[-1], [at for at in range(len(x.shape)) if at not in (first, second)]
+    places = b.op("arange", stop=count)
+    rows, columns = [b.op("add", places, max(by, 0)) for by in (-offset, offset)]
+    flat = b.op("embedding", rows, b.permute(x, [first, second, *rest]))
+    sizes = flat.shape[2:]
+    index = b.spread(b.reshape(columns, (count, *[1] * (1 + len(sizes)))), (count, 1, *sizes))
+    found = b.reshape(b.op("gather", flat, index, axis=1), (count, *sizes))
+    return b.permute(found, [*range(1, len(found.shape)), 0])
+
+
+def windows_along(b: Builder, x: Value, axis: int, count: Dim, step: int, size: int, gap: int = 1) -> Value:
+    """Return the windows along an axis, which is replaced by an axis of elements of windows and one of windows."""
+    taps = b.reshape(b.op("arange", stop=size), (size, 1))
+    places = b.op("add", b.op("mul", taps, gap), b.op("mul", b.op("arange", stop=count), step))
+    return take_along_axis(b, x, places, axis)
+
+
+def _unfold(b: Builder, types: Types, x: Value, dim: int, size: int, step: int) -> Value:
     axis = dim % len(x.shape)
-    return n.view(x, types[0].shape, lambda i: [*i[:axis], i[axis] * step + i[-1], *i[axis + 1 : -1]])
+    found = windows_along(b, x, axis, types[0].shape[axis], step, size)
+    return b.permute(found, [*[at for at in range(len(found.shape)) if at != axis], axis])
 
 
-def _columns(
-    n: Arrays,
-    types: Sequence[Type],
-    x: Array,
-    kernel: list[int],
-    dilation: list[int],
-    padding: list[int],
-    stride: list[int],
-) -> Array:
-    """Return the windows of an image as columns."""
-    batch, channels, *places = x.shape
-    spaces = zip(places, kernel, dilation, padding, stride, strict=True)
-    counts = [(size + 2 * end - gap * (taken - 1) - 1) // step + 1 for size, taken, gap, end, step in spaces]
-    for axis, end in enumerate(padding):
-        x = forms.pad(n, x, axis + 2, end, end, 0) if end else x
-    shape = (batch, channels, *kernel, *counts)
-
-    def at(i: Indices) -> list[Expression]:
-        taps, own = i[2 : 2 + len(kernel)], i[2 + len(kernel) :]
-        return [*i[:2], *[p * step + tap * gap for p, step, tap, gap in zip(own, stride, taps, dilation, strict=True)]]
-
-    return n.reshape(n.view(x, shape, at), types[0].shape)
+# Tensors that are made. -----------------------------------------------------------------------------------------------
 
 
-def _pixel_shuffle(n: Arrays, types: Sequence[Type], x: Array, factor: int) -> Array:
-    *lead, channels, height, width = x.shape
-    rank = len(lead)
-    split = n.reshape(x, (*lead, channels // factor**2, factor, factor, height, width))
-    order = [*range(rank), rank, rank + 3, rank + 1, rank + 4, rank + 2]
-    return n.reshape(forms.permute(n, split, order), types[0].shape)
-
-
-def _pixel_unshuffle(n: Arrays, types: Sequence[Type], x: Array, factor: int) -> Array:
-    *lead, channels, height, width = x.shape
-    rank = len(lead)
-    split = n.reshape(x, (*lead, channels, height // factor, factor, width // factor, factor))
-    order = [*range(rank), rank, rank + 2, rank + 4, rank + 1, rank + 3]
-    return n.reshape(forms.permute(n, split, order), types[0].shape)
-
-
-def _move(
-    n: Arrays, types: Sequence[Type], x: Array, source: int | Sequence[int], destination: int | Sequence[int]
-) -> Array:
-    return forms.permute(n, x, moved_axes(len(x.shape), source, destination))
-
-
-def moved_axes(rank: int, source: int | Sequence[int], destination: int | Sequence[int]) -> list[int]:
-    """Return the order of axes in which some are moved, and the others fill the remaining places."""
-    moved = dict(zip([at % rank for at in as_list(destination)], [at % rank for at in as_list(source)], strict=True))
-    rest = iter([axis for axis in range(rank) if axis not in moved.values()])
-    return [moved[axis] if axis in moved else next(rest) for axis in range(rank)]
-
-
-def _arange(n: Arrays, types: Sequence[Type], *values: Scalar, step: Scalar = 1, **keywords: object) -> Array:
+def _arange(b: Builder, types: Types, *values: Scalar, step: Scalar = 1, **keywords: object) -> Value:
     start, by = (values[0] if len(values) > 1 else 0), (values[2] if len(values) > 2 else step)
-    e = n.elements
     is_whole = types[0].dtype == "int"
     if is_whole or isinstance(start, Polynomial) or isinstance(by, Polynomial):
         start, by = int_if_whole(start), int_if_whole(by)
-    if not isinstance(start, float) and not isinstance(by, float):
-        return cast_to_type(n, n.make(types[0].shape, lambda i: e.integer(i[0] * by + start)), types[0])
-    if is_whole or isinstance(start, Polynomial) or isinstance(by, Polynomial):
+    is_real = isinstance(start, float) or isinstance(by, float)
+    if is_real and (is_whole or isinstance(start, Polynomial) or isinstance(by, Polynomial)):
         refuse("arange")
-    return n.make(types[0].shape, lambda i: e.combination([(float(by), e.real(e.integer(i[0])))], float(start)))
+
+    def write() -> Value:
+        made, first, times = b.op("arange", stop=types[0].shape[0]), start, by
+        if is_real:
+            made, first, times = b.op("real", made), constant(start, "real"), constant(by, "real")
+        made = made if times == 1 else b.op("mul", made, times)
+        return convert(b, made if first == 0 else b.op("add", made, first), types[0].dtype)
+
+    made = write()
+    if is_counted_exactly([*values[:2], by] if len(values) > 1 else values):
+        return made
+    rounded = "it uses `arange` with a step that is not a binary fraction, which PyTorch rounds"
+    return b.form("arange", made.array, reason=rounded)
 
 
-def _full(n: Arrays, types: Sequence[Type], shape: object, value: Scalar, **keywords: object) -> Array:
-    return cast_to_type(n, n.array(types[0].shape, constant(n.elements, value)), types[0])
+def _full(b: Builder, types: Types, shape: object, value: Scalar, **keywords: object) -> Value:
+    return _scalar(b, types, value)
 
 
-def _new_full(n: Arrays, types: Sequence[Type], like: Array, shape: object, value: Scalar, **keywords: object) -> Array:
-    return _full(n, types, shape, value)
+def _new_full(b: Builder, types: Types, like: Value, shape: object, value: Scalar, **keywords: object) -> Value:
+    return _scalar(b, types, value)
 
 
-def _filled(value: float) -> Handler:
-    def call(n: Arrays, types: Sequence[Type], *rest: object, **keywords: object) -> Array:
-        return cast_to_type(n, n.array(types[0].shape, constant(n.elements, value)), types[0])
+def _filled(value: float) -> Row:
+    def call(b: Builder, types: Types, *rest: object, **keywords: object) -> Value:
+        return filled(b, types, value)
 
     return call
 
 
-def _scalar(n: Arrays, types: Sequence[Type], value: Scalar, **keywords: object) -> Array:
-    return cast_to_type(n, array_of(n, value), types[0])
+def _scalar(b: Builder, types: Types, value: Scalar, **keywords: object) -> Value:
+    if not isinstance(value, Polynomial):
+        return filled(b, types, value)
+    e = b.arrays.elements
+    element = e.real(e.integer(value)) if types[0].dtype == "real" else e.integer(value)
+    return b.form("full", b.arrays.array(types[0].shape, element))
 
 
-NAMES: dict[Handler, str] = {
+def _places(b: Builder, rows: Dim, columns: Dim) -> Value:
+    """Return by how much the column exceeds the row."""
+    return b.op("sub", b.op("arange", stop=columns), b.reshape(b.op("arange", stop=rows), (rows, 1)))
+
+
+def _triangle(name: str) -> Row:
+    def call(b: Builder, types: Types, x: Value, diagonal: int = 0) -> Value:
+        test = b.op(name, _places(b, *x.shape[-2:]), diagonal)
+        return b.op("and", x, test) if x.dtype == "bool" else b.op("where", test, x, constant(0, x.dtype))
+
+    return call
+
+
+def _identity(b: Builder, types: Types, *rest: object, **keywords: object) -> Value:
+    return convert(b, b.op("int", b.op("eq", _places(b, *types[0].shape), 0)), types[0].dtype)
+
+
+def _one_hot(b: Builder, types: Types, ids: Value, count: int = -1) -> Value:
+    return b.op("one_hot", ids, count=types[0].shape[-1])
+
+
+def _spaced(b: Builder, types: Types, start: float, end: float, steps: int, **keywords: object) -> Value:
+    by = (end - start) / max(steps - 1, 1)
+    return b.op("add", b.op("mul", b.op("real", b.op("arange", stop=steps)), by), float(start))
+
+
+def _difference(
+    b: Builder,
+    types: Types,
+    x: Value,
+    times: int = 1,
+    dim: int = -1,
+    prepend: Value | None = None,
+    append: Value | None = None,
+) -> Value:
+    """Return the differences of adjacent elements."""
+    if times != 1:
+        refuse("diff")
+    x = b.op("concat", *parts, axis=dim) if len(parts := [part for part in (prepend, x, append) if part]) > 1 else x
+    size = x.shape[dim]
+    return b.op("sub", slice_axis(b, x, dim, 1, size), slice_axis(b, x, dim, 0, size - 1))
+
+
+def _mesh(b: Builder, types: Types, tensors: list[Value], indexing: str = "ij") -> list[Value]:
+    order = list(range(len(tensors)))
+    if indexing == "xy":
+        order[:2] = order[1::-1]
+    shape = types[0].shape
+    return [
+        b.spread(b.reshape(tensor, (*tensor.shape, *[1] * (len(shape) - 1 - axis))), shape)
+        for tensor, axis in zip(tensors, order, strict=True)
+    ]
+
+
+NAMES: dict[Row, str] = {
     _reshape: "view _unsafe_view reshape unsqueeze squeeze flatten unflatten view_as reshape_as ravel",
     _expand: "expand broadcast_to expand_as",
     _permute: "permute",
     _transpose: "transpose swapaxes swapdims",
     _matrix_transpose: "t numpy_T mT adjoint",
+    _move: "movedim moveaxis",
     _slice: "slice narrow",
     _select: "select",
-    _concat: "cat concat",
-    _stack: "stack",
     _split: "split split_with_sizes chunk tensor_split unsafe_split unsafe_chunk",
     _unbind: "unbind",
+    _concat: "cat concat",
+    _stack: "stack",
     _repeat: "repeat tile",
-    _unfold: "unfold",
-    _columns: "im2col",
-    _pixel_shuffle: "pixel_shuffle",
-    _pixel_unshuffle: "pixel_unshuffle",
-    _move: "movedim moveaxis",
-    _pad_by("reflect"): "reflection_pad1d reflection_pad2d reflection_pad3d",
-    _pad_by("replicate"): "replication_pad1d replication_pad2d replication_pad3d",
     _repeat_interleave: "repeat_interleave",
     flip: "flip",
     _roll: "roll",
-    _pad: "pad",
-    _pad_with_number: "constant_pad_nd",
     _index: "index",
     _gather: "gather",
     _index_select: "index_select",
     _embedding: "embedding",
+    diagonal: "diagonal",
+    _unfold: "unfold",
     _arange: "arange",
     _full: "full full_like",
     _new_full: "new_full",
     _scalar: "scalar_tensor",
     _filled(0): "zeros zeros_like new_zeros empty empty_like new_empty",
     _filled(1): "ones ones_like new_ones",
+    _triangle("ge"): "triu",
+    _triangle("le"): "tril",
+    _identity: "eye",
+    _one_hot: "one_hot",
+    _spaced: "linspace",
+    _mesh: "meshgrid",
+    _difference: "diff",
 }
-"""The names of the operations that each function is for."""
+"""The names of the operations that each row is for."""

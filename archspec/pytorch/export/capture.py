@@ -1,4 +1,4 @@
-"""Normal forms of PyTorch modules: what `torch.export` records of a call, as arrays over inputs and tensors."""
+"""Values of PyTorch modules: what `torch.export` records of a call, as operations on inputs and tensors."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from archspec.ir.normal.arrays import Array, Arrays
 from archspec.ir.normal.bodies import apply
 from archspec.ir.normal.nodes import index_of
 from archspec.ir.normal.origins import LocationIndex, ModuleLocation
-from archspec.pytorch.calls.complex import Complex, call_complex, has_complex
+from archspec.pytorch.calls.complex import ComplexValue, call_complex, has_complex
 from archspec.pytorch.calls.registry import CALLS
-from archspec.pytorch.calls.values import UntranslatableError, as_list, is_list, operation_name
+from archspec.pytorch.calls.rows import Results, Row, convert
 from archspec.pytorch.numeric.constants import Constants
 from archspec.pytorch.passes.folding import fold_constants, read_stored_tensors
 from archspec.pytorch.passes.formulas import size_of
@@ -47,6 +47,9 @@ from archspec.pytorch.passes.programs import (
     ranges_of,
 )
 from archspec.pytorch.passes.selection import rewrite_row_selection, rewrite_scatter
+from archspec.pytorch.values.arguments import UntranslatableError, as_list, is_list, operation_name
+from archspec.pytorch.values.builder import Builder
+from archspec.pytorch.values.values import Value
 
 if TYPE_CHECKING:
     import torch
@@ -82,11 +85,12 @@ class Capture:
         arrays: Arrays,
         program: ExportedProgram,
         inputs: Mapping[str, Type],
-        tensor: Callable[[str, torch.Tensor | None, Type], Array],
+        tensor: Callable[[str, torch.Tensor | None, Type], Array] | None = None,
         places: LocationIndex | None = None,
         constants: Constants | None = None,
     ) -> None:
         self.arrays = arrays
+        self.builder: Builder = Builder(arrays)
         self.program = program
         self.tensor = tensor
         self.places = places
@@ -119,8 +123,8 @@ class Capture:
         """The reals that are computed from constants alone, by node."""
         return fold_constants(self.program)
 
-    def outputs(self) -> list[Array | Complex | None]:
-        """Return the outputs of the module that are tensors."""
+    def outputs(self) -> list[Value]:
+        """Return the outputs of the module that are tensors. Raises Untranslatable for complex ones."""
         signature = self.program.graph_signature
         if any(spec.kind.name != "USER_OUTPUT" for spec in signature.output_specs):
             raise UntranslatableError("it changes its inputs or buffers")
@@ -142,8 +146,10 @@ class Capture:
             else:
                 raise UntranslatableError(f"it reads `{node.target}`")
         outputs: list[object] = as_list(output.args[0])
-        found = [self._value(item) for item in outputs]
-        return [value for value in found if value is None or isinstance(value, Array | Complex)]
+        values = [self._value(item) for item in outputs]
+        if any(map(has_complex, values)):
+            raise UntranslatableError("it has complex outputs")
+        return [value for value in values if isinstance(value, Value)]
 
     def _bind(self, node: Node) -> None:
         """Name the symbols in the sizes of an input as in its type."""
@@ -229,7 +235,7 @@ class Capture:
 
     def _placeholder(
         self, node: Node, tensors: Mapping[str, str], constants: Mapping[str, str]
-    ) -> Array | Complex | None:
+    ) -> Value | ComplexValue | None:
         value = node.meta.get("val")
         if value is None:
             return None
@@ -243,26 +249,37 @@ class Capture:
             _check_values(name, found)
             if type.dtype == "complex" and found is not None:
                 return self._complex_constant(found)
-            return self.tensor(name, found, type)
+            return self._stored(name, found, type)
         if node.name in constants:
             constant = stored[constants[node.name]]
             _check_values(constants[node.name], constant)
             return self._complex_constant(constant) if constant.is_complex() else self._constant(constant, type)
-        return self.arrays.stored("input", node.name, type.shape, type.dtype)
+        return self._input(node.name, type)
 
-    def _constant(self, value: torch.Tensor, type: Type) -> Array:
+    def _input(self, name: str, type: Type) -> Value:
+        return self._valued(self.arrays.stored("input", name, type.shape, type.dtype))
+
+    def _stored(self, name: str, value: torch.Tensor | None, type: Type) -> Value:
+        assert self.tensor is not None
+        return self._valued(self.tensor(name, value, type))
+
+    def _constant(self, value: torch.Tensor, type: Type) -> Value:
         if value.device.type == "meta":
             raise UntranslatableError("it has a constant without a value")
         found = self._constants.find(value, type) if self._constants is not None else None
         if found is not None:
-            return found
+            return self._valued(found)
         if not type.shape:
-            return apply(self.arrays, "full", [], {"shape": (), "value": value.item()}, [type])[0]
-        return apply(self.arrays, "table", [], {"values": numbers_of(value)}, [type])[0]
+            return self.builder.op("full", shape=(), value=value.item())
+        return self._valued(apply(self.arrays, "table", [], {"values": numbers_of(value)}, [type])[0])
 
-    def _complex_constant(self, value: torch.Tensor) -> Complex:
+    def _complex_constant(self, value: torch.Tensor) -> ComplexValue:
         type = Type(tuple(value.shape), "real")
-        return Complex(self._constant(value.real, type), self._constant(value.imag, type))
+        return ComplexValue(self._constant(value.real, type), self._constant(value.imag, type))
+
+    def _valued(self, array: Array) -> Value:
+        """Return a value of which nothing is known but its normal form."""
+        return self.builder.made("", [], array, kind="form")
 
     def _call(self, node: Node) -> object:
         target = node.target
@@ -280,33 +297,41 @@ class Capture:
         if self._constants is not None and node in self.folded:
             found = self._constants.find(self.folded[node], types[0])
             if found is not None:
-                return found
-        handler = CALLS.get(name)
-        arguments = [self._value(item) for item in node.args]
+                return self._valued(found)
+        row = CALLS.get(name)
+        args = [self._value(item) for item in node.args]
         keywords = {key: self._value(item) for key, item in node.kwargs.items()}
-        is_complex = has_complex(arguments) or any(type.dtype == "complex" for type in types)
-        if handler is None and not is_complex:
+        is_complex = has_complex(args) or any(type.dtype == "complex" for type in types)
+        if row is None and not is_complex:
             raise UntranslatableError(f"the operation `aten.{name}` has no normal form")
         try:
             if is_complex:
-                return call_complex(name, handler, self.arrays, types, *arguments, **keywords)
-            assert handler is not None
-            found = handler(self.arrays, types, *arguments, **keywords)
-        except (TypeError, ValueError, IndexError) as error:  # arguments that the handler does not have
+                return call_complex(name, row, self.builder, types, *args, **keywords)
+            assert row is not None
+            results = self._results(row, types, args, keywords)
+        except (TypeError, ValueError, IndexError, AttributeError) as error:  # arguments that the row does not have
             raise UntranslatableError(f"the operation `aten.{name}` has no normal form with these arguments") from error
-        self._check(found, types, name)
-        return found
+        if isinstance(results, Value):
+            results = convert(self.builder, results, types[0].dtype)
+        self._check(results, types, name)
+        return results
+
+    def _results(
+        self, row: Row, types: Sequence[Type], args: Sequence[object], keywords: Mapping[str, object]
+    ) -> Results:
+        return row(self.builder, types, *args, **keywords)
 
     def _note(self, node: Node, found: object) -> None:
         if self.places is None:
             return
         place = _place(node)
-        self.places.note([array for array in as_list(found) if isinstance(array, Array)], place.address, place.source)
+        arrays = [value.array for value in as_list(found) if isinstance(value, Value)]
+        self.places.note(arrays, place.address, place.source)
 
-    def _check(self, found: Array | Sequence[Array | None], types: Sequence[Type], name: str) -> None:
-        for array, type in zip(as_list(found), types, strict=True):
-            if array is not None and (array.shape != type.shape or self.arrays.dtype(array) != type.dtype):
-                ours = f"{self.arrays.dtype(array)} {list(array.shape)}"
+    def _check(self, results: Results, types: Sequence[Type], name: str) -> None:
+        for value, type in zip(as_list(results), types, strict=True):
+            if value is not None and (value.shape != type.shape or value.dtype != type.dtype):
+                ours = f"{value.dtype} {list(value.shape)}"
                 raise UntranslatableError(
                     f"`aten.{name}` gives {type.dtype} {list(type.shape)}, its normal form {ours}"
                 )

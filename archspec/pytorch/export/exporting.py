@@ -12,7 +12,6 @@ from archspec.core.algebra import Polynomial
 from archspec.core.optional import silence_loggers
 from archspec.ir.module import Type
 from archspec.pytorch.calls.registry import CALLS
-from archspec.pytorch.calls.values import UntranslatableError, operation_name
 from archspec.pytorch.passes.in_place import functionalize
 from archspec.pytorch.passes.mapped import inline_vmaps
 from archspec.pytorch.passes.programs import (
@@ -29,6 +28,7 @@ from archspec.pytorch.patches.intercepting import disable_mask_detection, use_tr
 from archspec.pytorch.patches.known_numbers import known_number_mode, symbolic_len
 from archspec.pytorch.patches.own_operations import embedding_bag_mode, recurrent_layer_mode
 from archspec.pytorch.patches.precision import with_epsilon_of
+from archspec.pytorch.values.arguments import UntranslatableError, operation_name
 
 if TYPE_CHECKING:
     import torch

@@ -12,7 +12,6 @@ from archspec.core.diagnostics import ArchError, make_error
 from archspec.ir.normal.deep_stack import run_with_deep_stack
 from archspec.language.format.api import format
 from archspec.pipeline.compile import loads
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift.capture import CapturedModule, LoopError, capture_module
 from archspec.pytorch.lift.check import TooLargeToRunError, check, check_build, check_size, check_without
 from archspec.pytorch.lift.sizes.accidents import Draft, Fields, drop_coincidental_fields
@@ -21,6 +20,7 @@ from archspec.pytorch.lift.spec_text import source
 from archspec.pytorch.lift.statements.program import SizeChange
 from archspec.pytorch.lift.subject import Subject, subject_of
 from archspec.pytorch.prove.state import check_repeatable
+from archspec.pytorch.values.arguments import UntranslatableError
 
 if TYPE_CHECKING:
     import torch

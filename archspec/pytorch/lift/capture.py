@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from archspec.core.algebra import Dim, Expression, Polynomial, symbol
 from archspec.ir.module import Type
 from archspec.ir.normal.arrays import Array, Arrays
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.export.capture import MultiplesOnlyError
 from archspec.pytorch.export.exporting import examples, export_module
 from archspec.pytorch.lift.notation.names import FREE_NAMES, identifier
-from archspec.pytorch.lift.operations.recording import FormRecording, Recording
+from archspec.pytorch.lift.recording import FormRecording, Recording
 from archspec.pytorch.lift.signatures import Signatures, record_signatures
 from archspec.pytorch.lift.statements.program import NO_SIZE_CHANGE, LiftedProgram, SizeChange, build_program
 from archspec.pytorch.lift.subject import Subject
-from archspec.pytorch.lift.values.values import Value
 from archspec.pytorch.passes.iterations import trace_loops
 from archspec.pytorch.passes.programs import dtype_of, formula_of, nodes_of, tensor_of
 from archspec.pytorch.passes.rolling import roll_loops
 from archspec.pytorch.patches.intercepting import restore_attributes
 from archspec.pytorch.prove.state import changed_mode, modes_of
+from archspec.pytorch.values.arguments import UntranslatableError
+from archspec.pytorch.values.values import Value
 
 if TYPE_CHECKING:
     import torch
@@ -145,7 +145,7 @@ def captured_outputs(subject: Subject) -> Outputs:
 def outputs_without_inputs(subject: Subject, names: Sequence[str], arrays: Arrays) -> Outputs:
     """Return the outputs of a module that is called without some inputs, in normal form."""
     recording, *_ = _recorded(subject, names, lambda *given: FormRecording(arrays, *given))
-    values = [array for array in recording.outputs() if isinstance(array, Array)]
+    values = [value.array for value in recording.outputs()]
     return Outputs(arrays, values, recording.has_loops, recording.excluded)
 
 

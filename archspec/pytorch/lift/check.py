@@ -13,7 +13,6 @@ from archspec.ir.normal.arrays import Array, Arrays
 from archspec.ir.table import PlainValue
 from archspec.pipeline.compile import compile_text
 from archspec.pipeline.model import get_compilation
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift.capture import CapturedModule, Outputs, captured_outputs, outputs_without_inputs
 from archspec.pytorch.lift.subject import Subject
 from archspec.pytorch.numeric.evaluate import EvaluationError
@@ -31,6 +30,7 @@ from archspec.pytorch.prove.numeric import (
 from archspec.pytorch.prove.sides import accepts, example_sizes, model_outputs, require_small_sizes
 from archspec.pytorch.prove.tables import other_rows, overlap
 from archspec.pytorch.run.to_torch import to_torch
+from archspec.pytorch.values.arguments import UntranslatableError
 
 if TYPE_CHECKING:
     import torch
@@ -104,18 +104,18 @@ class _Pair(NamedTuple):
 def check(text: str, overrides: Mapping[str, PlainValue], module: nn.Module, captured: CapturedModule) -> None:
     """Raise Untranslatable unless a spec compiles, has exactly the tensors of a module, and computes the same.
 
-    It computes the same if its normal form is that of the module, or if its outputs are the same in float64 at two
-    sizes, with padding; for all sizes that the spec has, where a branch of the module may depend on them. The outputs
-    of a module with loops over a length are always compared, as two iterations stand for all.
+    It computes the same if its outputs are the same in float64 at two sizes, with padding; for all sizes that the spec
+    has, where a branch of the module may depend on them. A module that cannot be run must have its normal form.
     """
     body = _with_tensors(text, overrides, module)
     if reason := overlap(module):
         raise UntranslatableError(reason)
-    pair = _check_outputs(body, module, captured.outputs, _unused(body, _examples(captured)))
+    pair = _check_outputs(body, module, captured.outputs, _unused(body, _examples(captured)), computes=False)
     require_small_sizes(captured.recording, module, body, example_sizes(body), pair.unused)
     _check_longer(pair, captured)
     if not overrides:
         _check_values(pair, captured)
+    _check_computed(pair)
 
 
 def check_build(text: str, overrides: Mapping[str, PlainValue]) -> None:
@@ -192,17 +192,35 @@ def _check_outputs(
     outputs: Outputs,
     unused: Mapping[str, torch.Tensor],
     rounded: float = FLOAT32_TOLERANCE,
+    *,
+    computes: bool = True,
 ) -> _Pair:
-    """Return a spec and a module. Raises Untranslatable unless their outputs are proven or computed to be the same."""
+    """Return a spec and a module. Raises Untranslatable unless their outputs are computed to be the same: an equal
+    normal form says that of the program which PyTorch exported only as far as each of its calls was understood.
+    """
     arrays, theirs, has_loops, excluded = outputs
     pair = _Pair(body, module, arrays, model_outputs(arrays, body), unused)
     if has_loops or pair.outputs != theirs:
         _check_error(pair, rounded)
+    elif computes:
+        _check_computed(pair, rounded)
     _check_single(pair)
     _check_excluded(pair, excluded)
     if has_loops:
         _check_lengths(pair)
     return pair
+
+
+def _check_computed(pair: _Pair, rounded: float = FLOAT32_TOLERANCE) -> None:
+    """Raise Untranslatable if outputs with an equal normal form differ by more than rounding, as far as they can be
+    computed.
+    """
+    try:
+        error = pair.error()
+    except EvaluationError:
+        return
+    if error is not None and error > FLOAT32_TOLERANCE:
+        _require_same(pair, error, rounded)
 
 
 def _check_error(pair: _Pair, rounded: float) -> None:

@@ -6,11 +6,11 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.passes.programs import dtype_of
 from archspec.pytorch.prove.numeric import output_names
 from archspec.pytorch.prove.state import without_nested_tensors
 from archspec.pytorch.run.calling import call_module
+from archspec.pytorch.values.arguments import UntranslatableError
 
 if TYPE_CHECKING:
     import torch

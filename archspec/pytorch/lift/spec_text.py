@@ -9,7 +9,7 @@ from typing import NamedTuple
 from archspec.pytorch.lift.notation.templates import Statement, Template, fill_gaps
 from archspec.pytorch.lift.sizes.sizes import DefinitionParameters, Sizes
 from archspec.pytorch.lift.statements.program import LiftedProgram
-from archspec.pytorch.lift.values.numbers import literal
+from archspec.pytorch.values.numbers import literal
 
 WIDTH = 118
 

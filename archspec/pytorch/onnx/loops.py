@@ -15,8 +15,8 @@ from importlib import import_module
 from types import CellType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.prove.numeric import flat
+from archspec.pytorch.values.arguments import UntranslatableError
 
 if TYPE_CHECKING:
     from torch import SymInt, Tensor, nn

@@ -15,15 +15,15 @@ from archspec.codegen.build import torch_source
 from archspec.codegen.interface import interface_of
 from archspec.core.diagnostics import ArchError, make_error, missing_package_error
 from archspec.core.optional import import_torch, silence_loggers
-from archspec.ir.normal.arrays import Array, Arrays
+from archspec.ir.normal.arrays import Arrays
 from archspec.pipeline.model import Model, get_compilation
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.export.capture import Capture
 from archspec.pytorch.export.exporting import examples, export_module
 from archspec.pytorch.onnx import translations
 from archspec.pytorch.onnx.loops import functions, has_loops, require_same_outputs, with_loops
 from archspec.pytorch.prove.sides import example_sizes, require_all_sizes
 from archspec.pytorch.run.to_torch import module_of
+from archspec.pytorch.values.arguments import UntranslatableError
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -103,7 +103,7 @@ def export(model: Model) -> Exported:
         recorded = export_module(module, types, sizes, decomposed=False)
         if {*recorded.graph_signature.user_inputs} != {*types}:
             raise UntranslatableError("torch.export renames its inputs")
-        capture = Capture(Arrays(), recorded, types, _no_tensor)
+        capture = Capture(Arrays(), recorded, types)
         require_all_sizes(capture, module, types, body, sizes)
         symbols = {symbol: str(capture.size(size)) for symbol, size in _symbols(recorded)}
         return Exported(module, _converted(recorded), symbols, {names[name]: name for name in names})
@@ -117,10 +117,6 @@ def refusal(model: Model, reason: str) -> ArchError:
     return make_error(
         "untranslatable", f"cannot export {model.name} to ONNX: {reason}", found.unit.span(found.node.name)
     )
-
-
-def _no_tensor(*_: object) -> Array:
-    raise AssertionError("only the sizes of inputs are read")
 
 
 def _symbols(program: ExportedProgram) -> Iterator[tuple[str, torch.SymInt]]:

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeGuard, cast
 
-from archspec.pytorch.calls.values import UntranslatableError, operation_name
 from archspec.pytorch.passes.programs import nodes_of, schema_of
+from archspec.pytorch.values.arguments import UntranslatableError, operation_name
 
 if TYPE_CHECKING:
     from torch import Tag, Tensor

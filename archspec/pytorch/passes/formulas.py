@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from functools import reduce
 
 from archspec.core.algebra import Dim, Expression, dim_max, dim_min
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.passes.programs import SymPyExpression
+from archspec.pytorch.values.arguments import UntranslatableError
 
 _OF_FRACTIONS = "it computes a root or fraction of the size of an input, as in `1 / x.shape[1]`"
 

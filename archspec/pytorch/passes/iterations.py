@@ -13,11 +13,11 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from archspec.pytorch.calls.values import as_list, is_list
 from archspec.pytorch.passes.programs import formula_of, nodes_of, schema_of
 from archspec.pytorch.patches.intercepting import Function, intercept_mode
 from archspec.pytorch.patches.known_numbers import namespaces
 from archspec.pytorch.patches.own_operations import NAMESPACE, define_operation, new_size
+from archspec.pytorch.values.arguments import as_list, is_list
 
 if TYPE_CHECKING:
     from torch import SymInt, Tensor, nn

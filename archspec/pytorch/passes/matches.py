@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from archspec.pytorch.calls.values import UntranslatableError, as_list, operation_name
 from archspec.pytorch.passes.programs import IDENTITY_OPERATIONS, VIEWS, add_node, is_node, node_in, nodes_of, tensor_of
+from archspec.pytorch.values.arguments import UntranslatableError, as_list, operation_name
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram

@@ -8,7 +8,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, cast
 
-from archspec.pytorch.calls.values import as_list
+from archspec.pytorch.values.arguments import as_list
 
 if TYPE_CHECKING:
     from torch import SymInt, Tensor

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
-from archspec.pytorch.calls.values import UntranslatableError, as_list, operation_name
 from archspec.pytorch.passes.iterations import ITERATIONS, loop_mark, operations
 from archspec.pytorch.passes.programs import formula_of, is_node, node_in, nodes_of, tensor_of, tensors_of
+from archspec.pytorch.values.arguments import UntranslatableError, as_list, operation_name
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram

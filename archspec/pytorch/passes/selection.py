@@ -12,7 +12,6 @@ from collections.abc import Hashable
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from archspec.pytorch.calls.values import UntranslatableError, as_list, operation_name
 from archspec.pytorch.passes.matches import are_different
 from archspec.pytorch.passes.programs import (
     IDENTITY_OPERATIONS,
@@ -29,6 +28,7 @@ from archspec.pytorch.passes.programs import (
     tensor_of,
     tensors_of,
 )
+from archspec.pytorch.values.arguments import UntranslatableError, as_list, operation_name
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from archspec.pytorch.calls.values import operation_name
 from archspec.pytorch.passes.iterations import eliminate_dead_nodes
 from archspec.pytorch.passes.programs import add_node, is_node, node_in, nodes_of, numbers_of, storage_of, tensor_of
+from archspec.pytorch.values.arguments import operation_name
 
 if TYPE_CHECKING:
     from torch import Tensor

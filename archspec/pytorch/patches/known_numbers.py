@@ -15,8 +15,8 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from archspec.core.record import is_tuple
-from archspec.pytorch.calls.values import UntranslatableError, is_list
 from archspec.pytorch.patches.intercepting import Function, intercept_mode
+from archspec.pytorch.values.arguments import UntranslatableError, is_list
 
 if TYPE_CHECKING:
     import torch

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from archspec.pytorch.calls.values import as_list
 from archspec.pytorch.patches.intercepting import Function, intercept_mode
+from archspec.pytorch.values.arguments import as_list
 
 if TYPE_CHECKING:
     from torch import SymInt, Tensor

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING, cast
 
-from archspec.pytorch.calls.values import as_list
 from archspec.pytorch.patches.intercepting import Function, intercept_mode
+from archspec.pytorch.values.arguments import as_list
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

@@ -13,7 +13,6 @@ from archspec.ir.normal.deep_stack import run_with_deep_stack
 from archspec.ir.normal.origins import LocationIndex
 from archspec.pipeline.compile import as_model
 from archspec.pipeline.model import Model, ModelLike, get_compilation
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.export.exporting import is_without_values
 from archspec.pytorch.numeric.constants import Constants
 from archspec.pytorch.numeric.evaluate import EvaluationError
@@ -39,6 +38,7 @@ from archspec.pytorch.prove.sides import (
 )
 from archspec.pytorch.prove.state import check_repeatable
 from archspec.pytorch.prove.tables import model_table, other_tensors, table_difference
+from archspec.pytorch.values.arguments import UntranslatableError
 
 if TYPE_CHECKING:
     from torch import nn

@@ -12,14 +12,13 @@ from archspec.ir.normal.arrays import Array, Arrays
 from archspec.ir.normal.bodies import NormalFormBuilder
 from archspec.ir.normal.nodes import Element, children
 from archspec.ir.normal.origins import LocationIndex, ModuleLocation
-from archspec.pytorch.calls.complex import Complex
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.export.capture import MIN_EXPORTED_SIZE, Capture
 from archspec.pytorch.export.exporting import examples, export_module
 from archspec.pytorch.numeric.constants import Constants, are_same
 from archspec.pytorch.numeric.evaluate import Evaluation
 from archspec.pytorch.passes.programs import dtype_of
 from archspec.pytorch.patches.intercepting import restore_attributes
+from archspec.pytorch.values.arguments import UntranslatableError
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -112,12 +111,7 @@ def module_outputs(
     program = export_module(module, dict(body.inputs), sizes)
     capture = Capture(arrays, program, dict(body.inputs), tensor, places, constants)
     require_all_sizes(capture, module, dict(body.inputs), body, sizes)
-    outputs: list[Array] = []
-    for output in capture.outputs():
-        if isinstance(output, Complex):
-            raise UntranslatableError("it has complex outputs")
-        outputs += [] if output is None else [output]
-    return outputs
+    return [output.array for output in capture.outputs()]
 
 
 def example_inputs(module: nn.Module, body: Body) -> list[dict[str, Tensor]]:

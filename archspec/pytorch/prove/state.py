@@ -15,10 +15,10 @@ from enum import Enum
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.export.exporting import is_without_values, varied
 from archspec.pytorch.prove.numeric import FLOAT32_TOLERANCE, flat
 from archspec.pytorch.run.calling import call_keeping_changes
+from archspec.pytorch.values.arguments import UntranslatableError
 
 if TYPE_CHECKING:
     import torch

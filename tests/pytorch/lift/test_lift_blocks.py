@@ -9,14 +9,14 @@ torch = pytest.importorskip("torch")
 from builders import builder, given
 
 import archspec
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift import api, capture
 from archspec.pytorch.lift.api import lift_subject
 from archspec.pytorch.lift.capture import dimensions
 from archspec.pytorch.lift.check import TooLargeToRunError
 from archspec.pytorch.lift.definitions.runs import find_layer_runs
 from archspec.pytorch.lift.subject import Subject
-from archspec.pytorch.lift.values.values import Value
+from archspec.pytorch.values.arguments import UntranslatableError
+from archspec.pytorch.values.values import Value
 
 nn = torch.nn
 F = nn.functional

@@ -16,12 +16,12 @@ torch = pytest.importorskip("torch")
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensor
 
 import archspec
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift.signatures import Argument, record_signatures
 from archspec.pytorch.lift.values.source_names import _statements
 from archspec.pytorch.prove.state import check_repeatable
 from archspec.pytorch.run import calling
 from archspec.pytorch.run.calling import call_module
+from archspec.pytorch.values.arguments import UntranslatableError
 
 nn = torch.nn
 

@@ -10,7 +10,6 @@ torch = pytest.importorskip("torch")
 
 import archspec
 from archspec.pipeline.model import get_compilation
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift import check
 from archspec.pytorch.lift.api import lift_subject
 from archspec.pytorch.lift.check import (
@@ -25,6 +24,7 @@ from archspec.pytorch.lift.sizes.sizes import ActualSizeError
 from archspec.pytorch.lift.subject import Subject
 from archspec.pytorch.numeric.evaluate import EvaluationError
 from archspec.pytorch.prove.numeric import RELATIVE_TOLERANCE
+from archspec.pytorch.values.arguments import UntranslatableError
 
 nn = torch.nn
 F = nn.functional

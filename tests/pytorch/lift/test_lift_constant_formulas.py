@@ -8,12 +8,12 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from archspec.ir.normal.arrays import Arrays
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift.idioms.constants import constant
 from archspec.pytorch.lift.idioms.sinusoids import RotaryParameters
-from archspec.pytorch.lift.values.builder import Builder
-from archspec.pytorch.lift.values.values import Value
+from archspec.pytorch.lift.values.builder import SpecBuilder
 from archspec.pytorch.numeric.evaluate import Evaluation
+from archspec.pytorch.values.arguments import UntranslatableError
+from archspec.pytorch.values.values import Value
 
 arange, ones = torch.arange, torch.ones
 
@@ -28,7 +28,7 @@ def written(value: Any) -> str:
 
 def formula(given: Any, parameters: Sequence[RotaryParameters] = ()) -> str:
     """The formula of a constant, which has its elements."""
-    builder = Builder(Arrays())
+    builder = SpecBuilder(Arrays())
     try:
         found = builder.written(constant(builder, given, "own", parameters))
     except UntranslatableError as error:

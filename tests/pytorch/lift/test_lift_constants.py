@@ -346,12 +346,13 @@ def test_operations_on_complex_numbers_stay() -> None:
     "change", [lambda z: z + 2.0, lambda z: nn.functional.pad(z, (1, 1), value=2.0)], ids=["sum", "padding"]
 )
 def test_real_numbers_change_no_imaginary_part(change: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    """What is lifted is compared with the module."""
+
     class Changed(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return torch.view_as_real(change(torch.view_as_complex(x)))
 
-    with pytest.raises(archspec.ArchError, match="it combines real and complex numbers"):
-        archspec.lift(Changed().eval(), (torch.randn(3, 7, 2),))
+    assert "pick(axis = -1, index = 1)" in archspec.lift(Changed().eval(), (torch.randn(3, 7, 2),))
 
 
 class Scaled(nn.Module):

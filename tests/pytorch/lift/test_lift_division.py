@@ -10,7 +10,7 @@ from divided import MODULES
 
 from archspec.pytorch.lift.definitions.blocks import masks_of, use_local_tensor_names
 from archspec.pytorch.lift.values.stored import StoredTensors
-from archspec.pytorch.lift.values.values import Argument, Value
+from archspec.pytorch.values.values import Argument, Value
 
 
 def test_modules_are_divided_into_definitions(golden: Callable[[str, str], None]) -> None:

@@ -7,10 +7,10 @@ from builders import builder, text
 
 torch = pytest.importorskip("torch")
 
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift.idioms.constants import constant
 from archspec.pytorch.lift.idioms.sinusoids import RotaryParameters, complex_sinusoids
 from archspec.pytorch.numeric.evaluate import Evaluation
+from archspec.pytorch.values.arguments import UntranslatableError
 
 
 def distances(first: tuple[int, int], second: tuple[int, int]) -> tuple[Any, Any]:

@@ -9,48 +9,48 @@ from builders import builder, given, text
 
 from archspec.core.algebra import symbol
 from archspec.ir.module import Type
+from archspec.pytorch.calls.registry import CALLS
 from archspec.pytorch.lift.idioms.attention import MAX_STEPS, rewrite_attention
 from archspec.pytorch.lift.idioms.rotary import rewrite_rotary_scaling
-from archspec.pytorch.lift.operations.counterparts import COUNTERPARTS
-from archspec.pytorch.lift.values.builder import Builder
-from archspec.pytorch.lift.values.values import Operand, Value
+from archspec.pytorch.lift.values.builder import SpecBuilder
+from archspec.pytorch.values.values import Operand, Value
 
 BATCH, SEQ = symbol("batch"), symbol("seq")
 LEAST = -3.4028234663852886e38
-Changed = Callable[[Builder, Value], Value]
+Changed = Callable[[SpecBuilder, Value], Value]
 
 # Attention ------------------------------------------------------------------------------------------------------------
 
 
-def bias(b: Builder, name: str = "bias") -> Value:
+def bias(b: SpecBuilder, name: str = "bias") -> Value:
     return given(b, name, (3, SEQ, SEQ))
 
 
-def seen(b: Builder, name: str = "seen") -> Value:
+def seen(b: SpecBuilder, name: str = "seen") -> Value:
     return given(b, name, (BATCH, 1, 1, SEQ), "bool")
 
 
-def capped(b: Builder, scores: Value, by: float = 50.0, times: float = 50.0) -> Value:
+def capped(b: SpecBuilder, scores: Value, by: float = 50.0, times: float = 50.0) -> Value:
     return b.op("mul", b.op("tanh", b.op("div", scores, by)), times)
 
 
-def ahead(b: Builder, hidden: float) -> Value:
+def ahead(b: SpecBuilder, hidden: float) -> Value:
     """What hides the keys ahead of a query, when it is added to scores."""
     rows = b.op("arange", stop=SEQ)
     return b.op("where", b.op("ge", b.reshape(rows, (SEQ, 1)), rows), 0.0, hidden)
 
 
-def scaled(b: Builder, scores: Value, steps: int) -> Value:
+def scaled(b: SpecBuilder, scores: Value, steps: int) -> Value:
     for turn in range(steps):
         scores = b.op("mul" if turn % 2 else "div", scores, 2.0)
     return scores
 
 
-def softmax(b: Builder, scores: Value, axis: int = -1) -> Value:
+def softmax(b: SpecBuilder, scores: Value, axis: int = -1) -> Value:
     return b.op("softmax", scores, axis=axis)
 
 
-def attended(b: Builder, change: Changed, weigh: Changed = softmax) -> Value:
+def attended(b: SpecBuilder, change: Changed, weigh: Changed = softmax) -> Value:
     """Return the attention of queries to keys whose scores are changed, and made to weights."""
     q, k, v = [given(b, name, (BATCH, 3, SEQ, 8)) for name in "qkv"]
     return b.op("matmul", weigh(b, change(b, b.op("matmul", q, b.permute(k, (0, 1, 3, 2))))), v)
@@ -145,19 +145,19 @@ def test_other_scores_are_written_as_they_are(name: str) -> None:
     assert found.op == "matmul"
 
 
-def shifted(b: Builder, scores: Value, axis: int = -1) -> Value:
+def shifted(b: SpecBuilder, scores: Value, axis: int = -1) -> Value:
     """Scores minus their maximum."""
     return b.op("sub", scores, b.op("amax", scores, axis=axis, keep=True))
 
 
-def joined(b: Builder, scores: Value, axis: int = -1, count: int = 1) -> Value:
+def joined(b: SpecBuilder, scores: Value, axis: int = -1, count: int = 1) -> Value:
     """Scores and sinks."""
     batch, heads, seq, _ = scores.shape
     sinks = b.expand(b.reshape(given(b, "sinks", (heads,)), (1, heads, 1, 1)), (batch, heads, seq, 1))
     return b.op("concat", scores, *[sinks] * count, axis=axis)
 
 
-def sunk(b: Builder, scores: Value, shift: Changed = shifted, **settings: int) -> Value:
+def sunk(b: SpecBuilder, scores: Value, shift: Changed = shifted, **settings: int) -> Value:
     weights = softmax(b, shift(b, joined(b, scores, **settings)))
     return b.op("slice", weights, axis=-1, start=0, stop=SEQ)
 
@@ -289,12 +289,12 @@ def test_scores_and_weights_that_are_used_elsewhere_are_kept(name: str) -> None:
 # Rows ----------------------------------------------------------------------------------------------------------------
 
 
-def rows(b: Builder, name: str = "x", size: int = 8) -> Value:
+def rows(b: SpecBuilder, name: str = "x", size: int = 8) -> Value:
     """The vectors of all tokens."""
     return b.reshape(given(b, name, (BATCH, SEQ, size)), (BATCH * SEQ, size))
 
 
-OF_ROWS: dict[str, tuple[Callable[[Builder], Value], str]] = {
+OF_ROWS: dict[str, tuple[Callable[[SpecBuilder], Value], str]] = {
     "functions": (lambda b: b.op("exp", rows(b)), "exp(x)"),
     "sums": (lambda b: b.op("add", rows(b), rows(b, "y")), "add(x, y)"),
     "sums with a vector": (lambda b: b.op("add", rows(b), given(b, "y", (8,))), "add(x, y)"),
@@ -330,7 +330,7 @@ def test_operations_on_rows_are_those_of_the_tensor(name: str) -> None:
     assert text(root) == expected
 
 
-OF_ALL_ROWS: dict[str, Callable[[Builder], Value]] = {
+OF_ALL_ROWS: dict[str, Callable[[SpecBuilder], Value]] = {
     "along the rows": lambda b: b.op("sum", rows(b), axis=0),
     "along all axes": lambda b: b.op("softmax", rows(b), axis=0),
     "turned": lambda b: b.op("exp", b.permute(rows(b), (1, 0))),
@@ -351,80 +351,80 @@ def test_operations_on_all_rows_together_are_not(name: str) -> None:
 # Rotations ------------------------------------------------------------------------------------------------------------
 
 
-def add(b: Builder, x: Value, y: Operand) -> Value:
-    return COUNTERPARTS["add"](b, [Type(x.shape)], x, y)
+def add(b: SpecBuilder, x: Value, y: Operand) -> Value:
+    return CALLS["add"](b, [Type(x.shape)], x, y)
 
 
-def cat(b: Builder, *parts: Value, axis: int = -1) -> Value:
-    return COUNTERPARTS["cat"](b, [], [*parts], axis)
+def cat(b: SpecBuilder, *parts: Value, axis: int = -1) -> Value:
+    return CALLS["cat"](b, [Type((), "real")], [*parts], axis)
 
 
-def some(b: Builder, x: Value, start: int, stop: int | None = None, step: int = 1) -> Value:
+def some(b: SpecBuilder, x: Value, start: int, stop: int | None = None, step: int = 1) -> Value:
     return b.op("slice", x, axis=-1, start=start, stop=stop, step=step)
 
 
-def heads(b: Builder, size: int = 8) -> Value:
+def heads(b: SpecBuilder, size: int = 8) -> Value:
     return given(b, "x", (BATCH, 3, SEQ, size))
 
 
-def angles(b: Builder) -> Value:
+def angles(b: SpecBuilder) -> Value:
     return given(b, "angles", (SEQ, 4))
 
 
-def each_twice(b: Builder, x: Value) -> Value:
+def each_twice(b: SpecBuilder, x: Value) -> Value:
     return b.reshape(b.expand(b.reshape(x, (SEQ, 4, 1)), (SEQ, 4, 2)), (SEQ, 8))
 
 
-def summed(b: Builder, x: Value, other: Value, table: Value, sines: str = "sin") -> Value:
+def summed(b: SpecBuilder, x: Value, other: Value, table: Value, sines: str = "sin") -> Value:
     return add(b, b.op("mul", x, b.op("cos", table)), b.op("mul", other, b.op(sines, table)))
 
 
-def exchanged(b: Builder, x: Value, sign: str = "neg", at: int = 4) -> Value:
+def exchanged(b: SpecBuilder, x: Value, sign: str = "neg", at: int = 4) -> Value:
     """The halves of components, the other way round."""
     return b.op("concat", b.op(sign, some(b, x, at)), some(b, x, 0, at), axis=-1)
 
 
-def halves(b: Builder, x: Value, second: str = "", **other: Any) -> Value:
+def halves(b: SpecBuilder, x: Value, second: str = "", **other: Any) -> Value:
     first = angles(b)
     table = b.op("concat", first, b.op(second, first) if second else first, axis=-1)
     table = table if x.shape[-2] == SEQ else b.reshape(table, (SEQ, 1, 8))
     return summed(b, x, exchanged(b, x, **other), table)
 
 
-def pairs(b: Builder, x: Value, sign: str = "neg", **other: Any) -> Value:
+def pairs(b: SpecBuilder, x: Value, sign: str = "neg", **other: Any) -> Value:
     between = b.op("stack", b.op(sign, some(b, x, 1, step=2)), some(b, x, 0, step=2), axis=-1)
     return summed(b, x, b.reshape(between, x.shape), each_twice(b, angles(b)), **other)
 
 
-def pairs_of_tables(b: Builder, x: Value) -> Value:
+def pairs_of_tables(b: SpecBuilder, x: Value) -> Value:
     """Pairs whose cosines and sines are repeated, rather than the angles."""
     between = b.op("stack", b.op("neg", some(b, x, 1, step=2)), some(b, x, 0, step=2), axis=-1)
     cosines, sines = [each_twice(b, b.op(name, angles(b))) for name in ("cos", "sin")]
     return add(b, b.op("mul", x, cosines), b.op("mul", b.reshape(between, x.shape), sines))
 
 
-def one_by_one(b: Builder, x: Value, y: Value, first: str = "sub", tables: Sequence[Value] = ()) -> list[Value]:
+def one_by_one(b: SpecBuilder, x: Value, y: Value, first: str = "sub", tables: Sequence[Value] = ()) -> list[Value]:
     """The components of two parts, after their rotation."""
     cosines, sines = tables or [given(b, name, (SEQ, 4)) for name in ("c", "s")]
     found = b.op(first, b.op("mul", x, cosines), b.op("mul", y, sines))
     return [found, b.op("add", b.op("mul", y, cosines), b.op("mul", x, sines))]
 
 
-def split(b: Builder, x: Value) -> list[Value]:
+def split(b: SpecBuilder, x: Value) -> list[Value]:
     return b.ops("split", x, sizes=(4, 4), axis=-1)
 
 
-def evens_and_odds(b: Builder, x: Value) -> list[Value]:
+def evens_and_odds(b: SpecBuilder, x: Value) -> list[Value]:
     return [some(b, x, start, step=2) for start in (0, 1)]
 
 
-def with_rest(b: Builder, make: Callable[..., Value], at: int = 8, **other: Any) -> Value:
+def with_rest(b: SpecBuilder, make: Callable[..., Value], at: int = 8, **other: Any) -> Value:
     """The rotation of the first components of a head, and the others."""
     x = heads(b, 12)
     return cat(b, make(b, some(b, x, 0, 8), **other), some(b, x, at))
 
 
-ROTATIONS: dict[str, tuple[Callable[[Builder], Value], str]] = {
+ROTATIONS: dict[str, tuple[Callable[[SpecBuilder], Value], str]] = {
     "halves": (lambda b: halves(b, heads(b)), "rotate(x, cos(angles), sin(angles))"),
     "halves, tokens before heads": (
         lambda b: halves(b, given(b, "x", (BATCH, SEQ, 3, 8))),
@@ -456,7 +456,7 @@ def test_rotations_are_functions(name: str) -> None:
     assert text(b.written(make(b))) == expected
 
 
-OTHER_ROTATIONS: dict[str, Callable[[Builder], Value]] = {
+OTHER_ROTATIONS: dict[str, Callable[[SpecBuilder], Value]] = {
     "halves of another sign": lambda b: halves(b, heads(b), sign="abs"),
     "parts that are not halves": lambda b: halves(b, heads(b), at=3),
     "angles that differ": lambda b: halves(b, heads(b), second="neg"),
@@ -511,7 +511,7 @@ OF_LLAMA = "llama3_scaling[size=8, theta=10000.0, factor=8.0, low=1.0, high=4.0,
 OF_YARN = "yarn_scaling[size=8, theta=10000.0, factor=8.0, context=64, strength=1.5]"
 
 
-def turned(b: Builder, name: str, settings: dict[str, Any], positions: Value, by: tuple[float, ...] = ()) -> Value:
+def turned(b: SpecBuilder, name: str, settings: dict[str, Any], positions: Value, by: tuple[float, ...] = ()) -> Value:
     """Rotated heads, by positions at the frequencies that a function of the library makes."""
     frequencies = b.function(name, [], (4,), **settings)
     assert frequencies is not None
@@ -523,15 +523,15 @@ def turned(b: Builder, name: str, settings: dict[str, Any], positions: Value, by
     return cat(b, *one_by_one(b, *split(b, heads(b)), tables=tables))
 
 
-def counted(b: Builder) -> Value:
+def counted(b: SpecBuilder) -> Value:
     return b.reshape(b.op("arange", stop=SEQ), (SEQ, 1))
 
 
-def places(b: Builder) -> Value:
+def places(b: SpecBuilder) -> Value:
     return given(b, "places", (SEQ, 1), "int")
 
 
-SCALED: dict[str, tuple[Callable[[Builder], Value], str | None]] = {
+SCALED: dict[str, tuple[Callable[[SpecBuilder], Value], str | None]] = {
     "llama": (lambda b: turned(b, "llama3_frequencies", LLAMA, counted(b)), f"{OF_LLAMA}(arange[stop=seq])"),
     "yarn": (
         lambda b: turned(b, "yarn_frequencies", YARN, counted(b), (1.5, 1.5)),

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift.notation.templates import GAP, SWITCH, USE, Definition, Gaps, Statement, Template, fill_gaps
 from archspec.pytorch.lift.sizes.sizes import IRREGULAR, SizeDependenceError, Sizes
 from archspec.pytorch.lift.statements.program import LiftedProgram
+from archspec.pytorch.values.arguments import UntranslatableError
 
 
 def program(*rows: tuple[Any, ...], hints: tuple[str, ...] = ("scale",), start: int = 0) -> LiftedProgram:

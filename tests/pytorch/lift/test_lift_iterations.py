@@ -7,7 +7,7 @@ from calls import Net, shown
 
 from archspec.pytorch.lift.definitions.blocks import Body
 from archspec.pytorch.lift.definitions.layer_loops import rewrite_layer_loops
-from archspec.pytorch.lift.values.values import Value
+from archspec.pytorch.values.values import Value
 
 
 def key(value: Value) -> Hashable:

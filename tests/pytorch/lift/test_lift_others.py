@@ -10,7 +10,6 @@ torch = pytest.importorskip("torch")
 
 from archspec import ArchError
 from archspec.core.diagnostics import make_error
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.export.capture import SingleLengthError
 from archspec.pytorch.lift.check import ComparisonError, TooLargeToRunError, UndecidedError
 from archspec.pytorch.lift.sizes.sizes import ActualSizeError, SizeDependenceError
@@ -32,6 +31,7 @@ from archspec.pytorch.lift.sources.variations import (
 )
 from archspec.pytorch.lift.subject import Subject
 from archspec.pytorch.lift.subject import subject_of as subject_of_module
+from archspec.pytorch.values.arguments import UntranslatableError
 
 nn = torch.nn
 FIELDS: dict[str, Any] = {

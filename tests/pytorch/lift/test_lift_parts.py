@@ -4,7 +4,6 @@ import pytest
 
 from archspec.core.algebra import symbol
 from archspec.core.diagnostics import ArchError
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift.api import as_refusal
 from archspec.pytorch.lift.definitions.runs import address_pattern
 from archspec.pytorch.lift.notation.conditions import Varying, branches_of, conditions, is_regular
@@ -17,6 +16,7 @@ from archspec.pytorch.lift.sources.proposals import CHOICES, PROPOSALS
 from archspec.pytorch.lift.sources.shrinking import shrink_fields
 from archspec.pytorch.lift.statements.program import LiftedProgram
 from archspec.pytorch.lift.values.views import Layout, pattern
+from archspec.pytorch.values.arguments import UntranslatableError
 
 BATCH, SEQ = symbol("batch"), symbol("seq")
 

@@ -25,8 +25,8 @@ from archspec.pytorch.lift.notation.names import (
 )
 from archspec.pytorch.lift.notation.notation import quote_address
 from archspec.pytorch.lift.sources.fields import shows_rule
-from archspec.pytorch.lift.values.numbers import is_counted_exactly, literal
 from archspec.pytorch.lift.values.views import Layout, Pattern, pattern
+from archspec.pytorch.values.numbers import is_counted_exactly, literal
 
 BATCH, SEQ, TIME = symbol("batch"), symbol("seq"), symbol("time")
 

@@ -8,36 +8,36 @@ from builders import builder, given, text
 
 import archspec
 from archspec.core.algebra import symbol
-from archspec.pytorch.lift.values.builder import Builder
+from archspec.pytorch.lift.values.builder import SpecBuilder
 from archspec.pytorch.lift.values.indices import IndexWriter
-from archspec.pytorch.lift.values.values import ModuleCall, Value
+from archspec.pytorch.values.values import ModuleCall, Value
 
 BATCH, SEQ = symbol("batch"), symbol("seq")
 
 
-def row(b: Builder, size: Any = SEQ) -> Value:
+def row(b: SpecBuilder, size: Any = SEQ) -> Value:
     return b.op("arange", stop=size)
 
 
-def column(b: Builder, size: Any = SEQ) -> Value:
+def column(b: SpecBuilder, size: Any = SEQ) -> Value:
     return b.reshape(row(b, size), (size, 1))
 
 
-def behind(b: Builder) -> Value:
+def behind(b: SpecBuilder) -> Value:
     """By how much the key is behind the query."""
     return b.op("sub", column(b), row(b))
 
 
-def within(b: Builder, before: int, after: int) -> Value:
+def within(b: SpecBuilder, before: int, after: int) -> Value:
     """Whether the key is fewer places before the query, and after it."""
     return b.op("and", b.op("lt", behind(b), before), b.op("gt", behind(b), -after))
 
 
-def causal(b: Builder) -> Value:
+def causal(b: SpecBuilder) -> Value:
     return b.op("ge", behind(b), 0)
 
 
-def padding(b: Builder, shape: tuple[Any, ...] = (BATCH, 1, 1, SEQ), dtype: str = "int") -> Value:
+def padding(b: SpecBuilder, shape: tuple[Any, ...] = (BATCH, 1, 1, SEQ), dtype: str = "int") -> Value:
     """Where an input is not 0."""
     whole = given(b, "ids", tuple(size for size in shape if size != 1), dtype)
     found = b.reshape(whole, shape)
@@ -46,7 +46,7 @@ def padding(b: Builder, shape: tuple[Any, ...] = (BATCH, 1, 1, SEQ), dtype: str 
 
 AT_SEQ = "reshape[shape=(seq, 1)](arange[stop=seq])"
 UP_TO = f"ge({AT_SEQ}, arange[stop=seq])"
-MASKS: dict[str, tuple[Callable[[Builder], Value], str | None, dict[str, object]]] = {
+MASKS: dict[str, tuple[Callable[[SpecBuilder], Value], str | None, dict[str, object]]] = {
     "all": (lambda b: b.op("full", shape=(SEQ, SEQ), value=True), None, {}),
     "causal": (causal, None, {"causal": True}),
     "causal, the last ones": (
@@ -117,7 +117,7 @@ def test_masks_are_settings_of_attention_or_comparisons(name: str) -> None:
     assert (mask and text(mask), found) == (expected, settings)
 
 
-POSITIONS: dict[str, tuple[Callable[[Builder], Value], str | None]] = {
+POSITIONS: dict[str, tuple[Callable[[SpecBuilder], Value], str | None]] = {
     "sums": (lambda b: b.op("add", b.op("mul", row(b), 1), b.op("sub", 5, 2)), "add(arange[stop=seq], 3)"),
     "differences": (
         lambda b: b.op("mod", b.op("sub", 3, row(b)), SEQ + BATCH),
@@ -226,25 +226,25 @@ def inputs(value: Value) -> list[Value]:
     return [value] if value.op == "input" else [it for operand in value.operands for it in inputs(operand)]
 
 
-def heads(b: Builder, size: int = 12) -> Value:
+def heads(b: SpecBuilder, size: int = 12) -> Value:
     """Three heads of the components of tokens."""
     x = given(b, "x", (BATCH, SEQ, size))
     return b.permute(b.reshape(x, (BATCH, SEQ, 3, size // 3)), (0, 2, 1, 3))
 
 
-def repeated(b: Builder, x: Value, times: int) -> Value:
+def repeated(b: SpecBuilder, x: Value, times: int) -> Value:
     """Each head several times, one after the other."""
     first, count, *rest = x.shape
     wide = b.expand(b.reshape(x, (first, count, 1, *rest)), (first, count, times, *rest))
     return b.reshape(wide, (first, count * times, *rest))
 
 
-def merged(b: Builder, x: Value) -> Value:
+def merged(b: SpecBuilder, x: Value) -> Value:
     turned = b.permute(x, (0, 2, 1, 3))
     return b.reshape(turned, (*turned.shape[:2], turned.shape[2] * turned.shape[3]))
 
 
-VIEWS: dict[str, tuple[Callable[[Builder], Value], str]] = {
+VIEWS: dict[str, tuple[Callable[[SpecBuilder], Value], str]] = {
     "heads": (heads, "split_heads[count=3](x)"),
     "repeated heads": (lambda b: repeated(b, heads(b), 2), "repeat_heads[times=2](split_heads[count=3](x))"),
     "repeated": (lambda b: repeated(b, given(b, "x", (2, 3, 5, 4)), 2), "repeat_heads[times=2](x)"),

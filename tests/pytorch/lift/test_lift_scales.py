@@ -7,9 +7,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import archspec
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift.check import check_again
 from archspec.pytorch.lift.subject import subject_of
+from archspec.pytorch.values.arguments import UntranslatableError
 
 nn = torch.nn
 SCALE = 0.2

@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import archspec
-from archspec.pytorch.lift.values.numbers import literal
+from archspec.pytorch.values.numbers import literal
 
 nn = torch.nn
 F = nn.functional

@@ -7,7 +7,6 @@ import pytest
 from builders import builder, given
 
 from archspec.core.algebra import symbol
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift.definitions.lengths import usual_dimension_names
 from archspec.pytorch.lift.notation.names import FALLBACKS, Names, definition_names
 from archspec.pytorch.lift.notation.templates import GAP, USE, Definition, Gaps, Statement, Template, joined
@@ -15,8 +14,9 @@ from archspec.pytorch.lift.sizes.expressions import Expressions
 from archspec.pytorch.lift.sizes.sizes import Sizes
 from archspec.pytorch.lift.spec_text import WIDTH, source
 from archspec.pytorch.lift.statements.program import LiftedProgram
-from archspec.pytorch.lift.values.numbers import literal
 from archspec.pytorch.lift.values.views import Layout
+from archspec.pytorch.values.arguments import UntranslatableError
+from archspec.pytorch.values.numbers import literal
 
 BATCH, SEQ = symbol("batch"), symbol("seq")
 

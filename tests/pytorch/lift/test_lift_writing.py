@@ -9,21 +9,21 @@ from notation import expression
 
 from archspec.core.algebra import Dim, symbol
 from archspec.core.diagnostics import ArchError
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift.definitions.blocks import Body
 from archspec.pytorch.lift.idioms.attention import attention
 from archspec.pytorch.lift.notation.notation import OPERATORS
 from archspec.pytorch.lift.notation.templates import fill_gaps
 from archspec.pytorch.lift.statements.writing import BodyWriter, WritingContext
-from archspec.pytorch.lift.values.builder import Builder
-from archspec.pytorch.lift.values.numbers import literal
-from archspec.pytorch.lift.values.values import Value
+from archspec.pytorch.lift.values.builder import SpecBuilder
+from archspec.pytorch.values.arguments import UntranslatableError
+from archspec.pytorch.values.numbers import literal
+from archspec.pytorch.values.values import Value
 
 ALONE = ("neg", "not")
 SEQ = symbol("seq")
 
 
-def written(b: Builder, value: Value, *inputs: Value) -> str:
+def written(b: SpecBuilder, value: Value, *inputs: Value) -> str:
     """Return the expression of a value, with its numbers."""
     body = Body(b.frame, inputs, [value])
     names = [item.address for item in inputs]
@@ -42,7 +42,7 @@ def structure(value: Value) -> str:
     return f"({symbol} {found[0]})" if len(found) == 1 else f"({found[0]} {symbol} {found[1]})"
 
 
-def applied(b: Builder, name: str, *args: Value) -> Value | None:
+def applied(b: SpecBuilder, name: str, *args: Value) -> Value | None:
     """Return an operation on values; None if it is not for their types."""
     try:
         return b.op(name, *args[: 1 if name in ALONE else 2])

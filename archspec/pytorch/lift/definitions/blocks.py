@@ -9,7 +9,7 @@ from archspec.core.addresses import is_index, is_inside, last_segment, parent, p
 from archspec.core.algebra import Dim, Polynomial, split_multiple, symbols
 from archspec.pytorch.lift.definitions.lengths import dimensions_of, joint_sizes, total_length
 from archspec.pytorch.lift.values.stored import StoredTensors
-from archspec.pytorch.lift.values.values import Argument, ModuleCall, Value, find_users, has_index, live_values
+from archspec.pytorch.values.values import Argument, ModuleCall, Value, find_users, has_index, live_values
 
 MAX_INLINED = 6
 """Modules with at most so many operations are written where they are used."""

@@ -13,7 +13,7 @@ from typing import cast
 from archspec.core.algebra import index
 from archspec.pytorch.lift.definitions.blocks import Body, replace_operands
 from archspec.pytorch.lift.definitions.runs import MAX_KINDS, LayerRun, address_pattern
-from archspec.pytorch.lift.values.values import LAYER, Argument, LoopValue, Setting, Value, live_values
+from archspec.pytorch.values.values import LAYER, Argument, LoopValue, Setting, Value, live_values
 
 Key = Callable[[Value], Hashable]
 """What is equal for layers that compute the same."""

@@ -19,7 +19,7 @@ from archspec.core.algebra import (
 )
 from archspec.pytorch.lift.notation.names import FREE_NAMES
 from archspec.pytorch.lift.notation.templates import Gaps
-from archspec.pytorch.lift.values.values import Value
+from archspec.pytorch.values.values import Value
 
 
 def dimensions_of(values: Iterable[Value]) -> set[Polynomial]:

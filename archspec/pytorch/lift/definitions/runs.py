@@ -10,8 +10,8 @@ from typing import NamedTuple, cast
 
 from archspec.core.algebra import Dim, symbol
 from archspec.pytorch.lift.notation.conditions import is_regular
-from archspec.pytorch.lift.values.numbers import ABSENT
-from archspec.pytorch.lift.values.values import Value
+from archspec.pytorch.values.numbers import ABSENT
+from archspec.pytorch.values.values import Value
 
 MAX_KINDS = 4
 """Layers of more kinds do not become one loop."""

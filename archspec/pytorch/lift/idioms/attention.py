@@ -9,13 +9,13 @@ from math import inf
 from typing import NamedTuple
 
 from archspec.core.algebra import Dim, product
-from archspec.ir.normal.arrays import Array, Arrays
+from archspec.ir.normal.arrays import Array
 from archspec.ir.normal.forms.shape import LOWEST_FLOAT32
 from archspec.ir.ops.check import broadcast_shapes
-from archspec.pytorch.calls.registry import CALLS
-from archspec.pytorch.calls.values import UntranslatableError
-from archspec.pytorch.lift.values.builder import Builder
-from archspec.pytorch.lift.values.values import Argument, Setting, Value, live_values, number_in
+from archspec.pytorch.calls.layers import attended
+from archspec.pytorch.lift.values.builder import SpecBuilder
+from archspec.pytorch.values.arguments import UntranslatableError
+from archspec.pytorch.values.values import Argument, Setting, Value, live_values, number_in
 
 VISIBLE = "visible"
 """What a mask is called that is only known as its normal form."""
@@ -55,7 +55,7 @@ DEFAULT_OPTIONS = Options()
 
 
 def attention(
-    b: Builder,
+    b: SpecBuilder,
     q: Value,
     k: Value,
     v: Value,
@@ -104,7 +104,9 @@ def attention(
     given = {"mask": visible, "bias": bias, "sinks": options.sinks}
     named = {name: value for name, value in given.items() if value is not None}
     if options == DEFAULT_OPTIONS:
-        array = _attended(b.arrays, query, key, value, whole, causal, scale)
+        by = float(size**-0.5) if scale is None and isinstance(size, int) else scale
+        assert by is not None
+        array = attended(b, query, key, value, whole, causal, by).array
     else:
         arrays = {name: value.array for name, value in named.items()}
         inputs, shape = [query.array, key.array, value.array], (*query.shape[:-1], value.shape[-1])
@@ -116,7 +118,21 @@ def attention(
     return b.made("attention", [query, key, value, *[*given.values()][:last]], array, settings, "std")
 
 
-def _seen(b: Builder, bias: Value) -> tuple[Value | None, dict[str, Setting]] | None:
+def recognize_attention(
+    b: SpecBuilder,
+    made: Value,
+    q: Value,
+    k: Value,
+    v: Value,
+    mask: Value | None,
+    causal: bool,
+    scale: float | None,
+) -> Value | None:
+    """Return PyTorch's attention as the function of the library."""
+    return attention(b, q, k, v, mask, causal, scale)
+
+
+def _seen(b: SpecBuilder, bias: Value) -> tuple[Value | None, dict[str, Setting]] | None:
     """Return which keys are visible with a bias that hides the others, if that can be written as settings or a mask."""
     mask = as_mask(b, bias)
     if mask is None:
@@ -126,7 +142,7 @@ def _seen(b: Builder, bias: Value) -> tuple[Value | None, dict[str, Setting]] | 
     return None if is_unknown else (visible, settings)
 
 
-def as_mask(b: Builder, bias: Value, hidden: float = -math.inf) -> Value | None:
+def as_mask(b: SpecBuilder, bias: Value, hidden: float = -math.inf) -> Value | None:
     """Return where a bias is 0, if it is what hides scores elsewhere: -inf, or the least finite number."""
     e = b.arrays.elements
     node = e.nodes[bias.array.element]
@@ -139,28 +155,12 @@ def as_mask(b: Builder, bias: Value, hidden: float = -math.inf) -> Value | None:
     return b.made(VISIBLE, [], Array(bias.shape, condition if numbers[0] == 0 else e.negation(condition)))
 
 
-def _attended(n: Arrays, q: Value, k: Value, v: Value, mask: Value | None, causal: bool, scale: float | None) -> Array:
-    array = CALLS["scaled_dot_product_attention"](
-        n,
-        [],
-        q.array,
-        k.array,
-        v.array,
-        None if mask is None else mask.array,
-        is_causal=causal,
-        scale=scale,
-        enable_gqa=k.shape[1] != q.shape[1],
-    )
-    assert isinstance(array, Array)
-    return array
-
-
 def _with_four_axes(shape: Sequence[Dim]) -> tuple[Dim, ...]:
     """Return the shape of a tensor whose axes before the last three are one."""
     return (*[1] * (4 - len(shape)), product(shape[:-3]), *shape[-3:])[-4:]
 
 
-def rewrite_attention(b: Builder, outputs: Sequence[Value]) -> None:
+def rewrite_attention(b: SpecBuilder, outputs: Sequence[Value]) -> None:
     """Replace products of a softmax of scores, which nothing else uses, by attention."""
     values = live_values(outputs)
     uses = Counter([operand for value in values for operand in value.operands] + [*outputs])
@@ -172,7 +172,7 @@ def rewrite_attention(b: Builder, outputs: Sequence[Value]) -> None:
             value.op, value.args, value.settings, value.kind = found.op, found.args, found.settings, found.kind
 
 
-def _rewritten(b: Builder, value: Value, uses: Counter[Value]) -> Value | None:
+def _rewritten(b: SpecBuilder, value: Value, uses: Counter[Value]) -> Value | None:
     weights = value.args[0] if _is_operation(value, "matmul") and len(value.shape) == 4 else None
     if not isinstance(weights, Value):
         return None
@@ -207,7 +207,7 @@ def _strip_maximum(value: Value, uses: Counter[Value]) -> tuple[Value, bool]:
     return value, uses[value] == 1
 
 
-def _split_sinks(b: Builder, value: Value, is_own: bool) -> tuple[Value | None, Value | None]:
+def _split_sinks(b: SpecBuilder, value: Value, is_own: bool) -> tuple[Value | None, Value | None]:
     """Return scores and the sinks that are concatenated to them; None for scores that something else uses."""
     if not is_own or not _is_operation(value, "concat"):
         return value if is_own else None, None
@@ -216,7 +216,7 @@ def _split_sinks(b: Builder, value: Value, is_own: bool) -> tuple[Value | None, 
     return scores, sinks
 
 
-def _strip_scale(b: Builder, value: Value) -> tuple[Value, float]:
+def _strip_scale(b: SpecBuilder, value: Value) -> tuple[Value, float]:
     """Return queries or keys before they were multiplied by a number, and the number."""
     root, _ = b.layout(value)
     number = _number(root.args[1]) if _is_operation(root, "mul", "div") else None
@@ -226,7 +226,7 @@ def _strip_scale(b: Builder, value: Value) -> tuple[Value, float]:
     return b.laid_out(inner, value, root), number if root.op == "mul" else 1 / number
 
 
-def _scores(b: Builder, value: Value, uses: Counter[Value], most: int = MAX_STEPS) -> _Scores | None:
+def _scores(b: SpecBuilder, value: Value, uses: Counter[Value], most: int = MAX_STEPS) -> _Scores | None:
     """Return what scores consist of; None if they are no product."""
     if not most:
         return None
@@ -259,7 +259,7 @@ def _split_cap(value: Value, uses: Counter[Value]) -> tuple[Value, float] | None
     return (inner, cap) if is_own and _is_operation(divided, "div") else None
 
 
-def _changed(b: Builder, scores: _Scores, value: Value, inner: Value) -> _Scores | None:
+def _changed(b: SpecBuilder, scores: _Scores, value: Value, inner: Value) -> _Scores | None:
     """Return scores after an operation that `value` is of `inner`."""
     if value.op == "where":
         test, first, second = value.args
@@ -280,7 +280,7 @@ def _changed(b: Builder, scores: _Scores, value: Value, inner: Value) -> _Scores
     return scores._replace(scale=scores.scale * number if value.op == "mul" else scores.scale / number)
 
 
-def _with_visible(b: Builder, scores: _Scores, visible: Value, hidden: float | None) -> _Scores:
+def _with_visible(b: SpecBuilder, scores: _Scores, visible: Value, hidden: float | None) -> _Scores:
     both = visible if scores.visible is None else b.op("and", scores.visible, visible)
     return scores._replace(visible=both, finite=scores.finite or hidden == LOWEST_FLOAT32)
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from archspec.core.algebra import Dim
-from archspec.pytorch.calls.values import UntranslatableError, as_list, operation_name
-from archspec.pytorch.lift.values.builder import Builder
-from archspec.pytorch.lift.values.numbers import is_counted_exactly
+from archspec.pytorch.lift.values.builder import SpecBuilder
 from archspec.pytorch.lift.values.stored import MAX_LISTED, rows
-from archspec.pytorch.lift.values.values import Value
 from archspec.pytorch.passes.folding import compute_constant, tags_of
 from archspec.pytorch.passes.programs import formula_of, is_node, nodes_of, schema_of
+from archspec.pytorch.values.arguments import UntranslatableError, as_list, operation_name
+from archspec.pytorch.values.numbers import is_counted_exactly
+from archspec.pytorch.values.values import Value
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -55,7 +55,7 @@ def buckets_of(program: ExportedProgram) -> Buckets:
     return Buckets(found, frozenset(unneeded))
 
 
-def bucket_table(builder: Builder, value: Tensor, shape: Sequence[Dim]) -> Value:
+def bucket_table(builder: SpecBuilder, value: Tensor, shape: Sequence[Dim]) -> Value:
     """Return buckets as a list of numbers, for a batch of any size if that is an axis of the shape."""
     is_batched = bool(shape) and not isinstance(shape[0], int)
     row = value[0] if is_batched else value

@@ -9,13 +9,13 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift.idioms.regions import between_regions, one_hot
 from archspec.pytorch.lift.idioms.sinusoids import RotaryParameters, frequencies, sinusoids, slopes
-from archspec.pytorch.lift.values.builder import Builder
+from archspec.pytorch.lift.values.builder import SpecBuilder
 from archspec.pytorch.lift.values.stored import MAX_LISTED, elements, rows
-from archspec.pytorch.lift.values.values import Value
 from archspec.pytorch.passes.programs import dtype_of
+from archspec.pytorch.values.arguments import UntranslatableError
+from archspec.pytorch.values.values import Value
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -32,7 +32,7 @@ MAX_PLACES = 1000
 
 
 def constant(
-    builder: Builder, value: Tensor | None, name: str = "", parameters: Sequence[RotaryParameters] = ()
+    builder: SpecBuilder, value: Tensor | None, name: str = "", parameters: Sequence[RotaryParameters] = ()
 ) -> Value:
     """Return a constant as the value of a formula; `parameters` are those of rotary positions around it. One that is no
     buffer has no name.
@@ -52,7 +52,7 @@ def constant(
     return found
 
 
-def _formula(builder: Builder, value: Tensor, parameters: Sequence[RotaryParameters] = ()) -> Value | None:
+def _formula(builder: SpecBuilder, value: Tensor, parameters: Sequence[RotaryParameters] = ()) -> Value | None:
     flat = elements(value)
     if not value.shape or all(item == flat[0] for item in flat):
         return builder.op("full", shape=tuple(value.shape), value=_root(flat[0]) if _is_float32(value) else flat[0])
@@ -102,7 +102,7 @@ def _root(number: float) -> float:
     return number
 
 
-def _sinusoidal(builder: Builder, value: Tensor, parameters: Sequence[RotaryParameters]) -> Value | None:
+def _sinusoidal(builder: SpecBuilder, value: Tensor, parameters: Sequence[RotaryParameters]) -> Value | None:
     """Return frequencies, or the sines and cosines of positions."""
     shape = [size for size in value.shape if size > 1]
     if len(shape) == 1:
@@ -112,7 +112,7 @@ def _sinusoidal(builder: Builder, value: Tensor, parameters: Sequence[RotaryPara
     return None if found is None else builder.reshape(found, tuple(value.shape))
 
 
-def _repeated(builder: Builder, value: Tensor) -> Value | None:
+def _repeated(builder: SpecBuilder, value: Tensor) -> Value | None:
     """Return a constant that is the same along some axes."""
     first = value
     for axis in range(value.dim()):
@@ -122,7 +122,7 @@ def _repeated(builder: Builder, value: Tensor) -> Value | None:
     return None if found is None else builder.expand(found, tuple(value.shape))
 
 
-def _in_parts(builder: Builder, value: Tensor) -> Value | None:
+def _in_parts(builder: SpecBuilder, value: Tensor) -> Value | None:
     """Return a constant that has a formula for each element of a short axis."""
     for axis in (-1, 0):
         if 1 < value.shape[axis] <= MAX_PARTS:
@@ -132,7 +132,7 @@ def _in_parts(builder: Builder, value: Tensor) -> Value | None:
     return None
 
 
-def _relative_positions(builder: Builder, values: list[float], shape: tuple[int, ...]) -> Value | None:
+def _relative_positions(builder: SpecBuilder, values: list[float], shape: tuple[int, ...]) -> Value | None:
     """Return the numbers of the distances, by rows and columns, between any two places in a square window."""
     width = round(len(values) ** 0.25)
     count, rows = width * width, 2 * width - 1
@@ -148,7 +148,7 @@ def _relative_positions(builder: Builder, values: list[float], shape: tuple[int,
     return builder.reshape(builder.op("add", distances, middle), shape)
 
 
-def _affine(builder: Builder, value: Tensor) -> Value | None:
+def _affine(builder: SpecBuilder, value: Tensor) -> Value | None:
     """Return integers that grow by one number along each axis."""
     first = int(value[(0,) * value.dim()])
     found: Value | None = None
@@ -167,7 +167,7 @@ def _affine(builder: Builder, value: Tensor) -> Value | None:
     return builder.spread(builder.op("add", found, first) if first else found, tuple(value.shape))
 
 
-def _banded(builder: Builder, value: Tensor) -> Value | None:
+def _banded(builder: SpecBuilder, value: Tensor) -> Value | None:
     """Return a matrix that is one number above a diagonal or between two, and another one elsewhere, such as a causal
     mask.
     """
@@ -201,13 +201,13 @@ def _banded(builder: Builder, value: Tensor) -> Value | None:
     return builder.reshape(found, tuple(value.shape))
 
 
-def _led(builder: Builder, value: Tensor) -> Value | None:
+def _led(builder: SpecBuilder, value: Tensor) -> Value | None:
     """Return integers that grow by one number after the first one."""
     rest = _affine(builder, value[1:]) if value.dim() == 1 and len(value) > 3 else None
     return rest and builder.op("concat", builder.op("full", shape=(1,), value=int(value[0])), rest, axis=0)
 
 
-def _grid(builder: Builder, value: Tensor) -> Value | None:
+def _grid(builder: SpecBuilder, value: Tensor) -> Value | None:
     """Return the coordinates of places in a grid, one column for each axis."""
     if value.dim() != 2 or value.shape[1] > 3:
         return None
@@ -215,7 +215,7 @@ def _grid(builder: Builder, value: Tensor) -> Value | None:
     return builder.op("stack", *columns, axis=1) if all(column is not None for column in columns) else None
 
 
-def _scaled_grid(builder: Builder, value: Tensor) -> Value | None:
+def _scaled_grid(builder: SpecBuilder, value: Tensor) -> Value | None:
     """Return the coordinates of places in a grid, times a number."""
     import torch
 
@@ -230,7 +230,7 @@ def _scaled_grid(builder: Builder, value: Tensor) -> Value | None:
     return None if found is None else builder.op("mul", builder.op("real", found), step)
 
 
-def _digit(builder: Builder, values: list[float]) -> Value | None:
+def _digit(builder: SpecBuilder, values: list[float]) -> Value | None:
     """Return integers that count up to a number again and again, each as often."""
     width = next((place for place, value in enumerate(values) if value != values[0]), len(values))
     period = next((place for place in range(width, len(values)) if values[place] == values[0]), len(values))
@@ -241,7 +241,7 @@ def _digit(builder: Builder, values: list[float]) -> Value | None:
     return builder.op("mod", found, period // width) if period < len(values) else found
 
 
-def _distances(builder: Builder, value: Tensor) -> Value | None:
+def _distances(builder: SpecBuilder, value: Tensor) -> Value | None:
     """Return numbers of the distances between the places of two grids: sums of multiples of rows and columns, or of the
     absolute distances by rows and by columns.
     """
@@ -277,7 +277,7 @@ class Grid(NamedTuple):
         places = torch.arange(self.size)
         return by_row * (places // self.width) + by_column * (places % self.width)
 
-    def written(self, builder: Builder, by_row: int, by_column: int, axis: int) -> Value:
+    def written(self, builder: SpecBuilder, by_row: int, by_column: int, axis: int) -> Value:
         """Return a number for each place, along an axis of a matrix."""
         places = builder.op("arange", stop=self.size)
         row, column = builder.op("floordiv", places, self.width), builder.op("mod", places, self.width)
@@ -288,7 +288,7 @@ class Grid(NamedTuple):
         return builder.reshape(number, (self.size, 1) if axis == 0 else (1, self.size))
 
 
-def _linear_distances(builder: Builder, numbers: Tensor, first: Grid, second: Grid) -> Value | None:
+def _linear_distances(builder: SpecBuilder, numbers: Tensor, first: Grid, second: Grid) -> Value | None:
     start = int(numbers[0, 0])
 
     def factors(line: Tensor, grid: Grid) -> tuple[int, int]:
@@ -304,7 +304,7 @@ def _linear_distances(builder: Builder, numbers: Tensor, first: Grid, second: Gr
     return found if start == 0 else builder.op("add", found, start)
 
 
-def _absolute_distances(builder: Builder, numbers: Tensor, first: Grid, second: Grid) -> Value | None:
+def _absolute_distances(builder: SpecBuilder, numbers: Tensor, first: Grid, second: Grid) -> Value | None:
     step, by = -(-second.width // first.width), second.width
     rows = (first.numbers(step, 0)[:, None] - second.numbers(1, 0)).abs()
     columns = (first.numbers(0, step)[:, None] - second.numbers(0, 1)).abs()

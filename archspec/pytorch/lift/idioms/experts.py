@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from archspec.core.algebra import Dim, product
-from archspec.ir.normal.arrays import Array
-from archspec.pytorch.lift.values.values import Operand, Setting, Value
+from archspec.pytorch.lift.idioms.layers import ACTIVATIONS
+from archspec.pytorch.values.values import Operand, Setting, Value
 
 if TYPE_CHECKING:
-    from archspec.pytorch.lift.values.builder import Builder
+    from archspec.pytorch.lift.values.builder import SpecBuilder
 
 PRODUCT = "expert_linear"
 
 
-def product_of_experts(builder: Builder, left: Value, right: Value, result: Array) -> Value | None:
+def product_of_experts(builder: SpecBuilder, made: Value, left: Value, right: Value) -> Value | None:
     """Return a product of matrices that are selected by indices, and vectors, as `expert_linear`; None if it is not."""
     for matrices, vectors, axes in ((left, right, (0, 1, 2)), (right, left, (0, 2, 1))):
         selected, _ = builder.layout(builder.unwritten(matrices))
@@ -27,13 +27,13 @@ def product_of_experts(builder: Builder, left: Value, right: Value, result: Arra
         if product(vectors.shape) != product((*lead, width)):
             continue
         for x in _of_each_token(builder, builder.reshape(builder.unwritten(vectors), (*lead, width))):
-            found = builder.reshape(builder.op(PRODUCT, x, ids, weights), result.shape)
-            if found.array == result:
+            found = builder.reshape(builder.op(PRODUCT, x, ids, weights), made.shape)
+            if found.array == made.array:
                 return builder.rows.noted(found)
     return None
 
 
-def merge_expert_bias(builder: Builder, a: Operand, b: Operand) -> Value | None:
+def merge_expert_bias(builder: SpecBuilder, result: Value, a: Operand, b: Operand) -> Value | None:
     """Return the product of experts `a` and rows `b` of their biases as one operation; None if they are not that."""
     if not (isinstance(a, Value) and isinstance(b, Value)):
         return None
@@ -41,12 +41,10 @@ def merge_expert_bias(builder: Builder, a: Operand, b: Operand) -> Value | None:
     if made.op != PRODUCT or len(made.args) != 3 or rows.op != "embedding":
         return None
     found = builder.reshape(builder.op(PRODUCT, *made.args, rows.operands[1]), a.shape)
-    if found.array != builder.op_array("add", a, b):
-        return None
-    return builder.rows.noted(found)
+    return builder.rows.noted(found) if found.array == result.array else None
 
 
-def gated_experts(builder: Builder, result: Value, activations: Sequence[str]) -> Value | None:
+def gated_experts(builder: SpecBuilder, result: Value, summed: Value, **along: Setting) -> Value | None:
     """Return the sum over the experts of each token as that of gated feed-forward layers; None if it is not that."""
     total, _ = builder.layout(result)
     terms = total.operands[0].operands if total.op == "sum" else []
@@ -56,7 +54,7 @@ def gated_experts(builder: Builder, result: Value, activations: Sequence[str]) -
         return None
     inside = _before(down.operands[0])
     gate = next((value for value in inside if value.op == PRODUCT and value.args[1] is down.args[1]), None)
-    applied = [value.op for value in inside if value.kind == "std" and value.op in activations]
+    applied = [value.op for value in inside if value.kind == "std" and value.op in ACTIVATIONS]
     if gate is None or len(gate.args) != 3 or not applied:
         return None
     x, ids, weights = gate.operands
@@ -74,7 +72,7 @@ def gated_experts(builder: Builder, result: Value, activations: Sequence[str]) -
     return builder.rows.noted(builder.reshape(made, result.shape))
 
 
-def _of_each_token(builder: Builder, x: Value) -> Iterator[Value]:
+def _of_each_token(builder: SpecBuilder, x: Value) -> Iterator[Value]:
     """Yield the vectors of tokens that are repeated for each of their experts, and those vectors themselves."""
     root, _ = builder.layout(x)
     *lead, width = x.shape

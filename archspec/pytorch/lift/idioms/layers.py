@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from archspec.ir.module import Type
-from archspec.pytorch.lift.values.builder import Builder
-from archspec.pytorch.lift.values.values import ModuleCall, Setting, Value
+from archspec.pytorch.lift.values.builder import SpecBuilder
+from archspec.pytorch.values.values import ModuleCall, Setting, Value
 
 if TYPE_CHECKING:
     from torch import nn
@@ -27,7 +27,7 @@ NORMS = {
 
 
 def recognize_module(
-    builder: Builder, frame: ModuleCall, module: nn.Module, result: Value, canonical: Callable[[str], str]
+    builder: SpecBuilder, frame: ModuleCall, module: nn.Module, result: Value, canonical: Callable[[str], str]
 ) -> Value | None:
     """Replace a module call by an equivalent layer or function of the standard library; None if it is not one."""
     names = [name for name, _ in module.state_dict(keep_vars=True).items()]
@@ -90,7 +90,9 @@ def _of_operation(value: Value, own: Mapping[str, str]) -> Layer | None:
             return None
 
 
-def _norm(builder: Builder, frame: ModuleCall, module: nn.Module, value: Value, own: Mapping[str, str]) -> Layer | None:
+def _norm(
+    builder: SpecBuilder, frame: ModuleCall, module: nn.Module, value: Value, own: Mapping[str, str]
+) -> Layer | None:
     """Return the norm that a module computes step by step."""
     callees, axis = NORMS.get(frozenset(own.values()), ((), -1))
     inputs = _inputs(frame, value) if callees and value.dtype == "real" else []
@@ -113,7 +115,7 @@ def _norm(builder: Builder, frame: ModuleCall, module: nn.Module, value: Value, 
     return None
 
 
-def _activation(builder: Builder, frame: ModuleCall, value: Value) -> Value | None:
+def _activation(builder: SpecBuilder, frame: ModuleCall, value: Value) -> Value | None:
     """Return the function of one tensor that a module without tensors computes."""
     inputs = _inputs(frame, value)
     if len(inputs) != 1 or inputs[0].shape != value.shape or value.args == inputs:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, TypeAlias
 
-from archspec.pytorch.lift.values.builder import Builder
+from archspec.pytorch.lift.values.builder import SpecBuilder
 from archspec.pytorch.lift.values.stored import distinct, elements
-from archspec.pytorch.lift.values.values import Value
 from archspec.pytorch.passes.programs import dtype_of
+from archspec.pytorch.values.values import Value
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -20,7 +20,7 @@ MAX_STEPS = 3
 """Numbers that change more often along an axis are not written as steps."""
 
 
-def one_hot(builder: Builder, value: Tensor, formula: Formula) -> Value | None:
+def one_hot(builder: SpecBuilder, value: Tensor, formula: Formula) -> Value | None:
     """Return a constant with a single 1 along its last axis, at the place that a formula gives."""
     size = value.shape[-1] if value.dim() > 1 else 0
     if size < 2 or not bool(((value == 0) | (value == 1)).all()) or not bool((value.sum(-1) == 1).all()):
@@ -33,7 +33,7 @@ def one_hot(builder: Builder, value: Tensor, formula: Formula) -> Value | None:
     return found if dtype == "bool" else builder.op(dtype, found)
 
 
-def between_regions(builder: Builder, value: Tensor) -> Value | None:
+def between_regions(builder: SpecBuilder, value: Tensor) -> Value | None:
     """Return a constant with one number for two places of a window in the same region of an image, and another one for
     other pairs, as in attention to shifted windows.
     """
@@ -63,7 +63,7 @@ def _factors(size: int) -> list[tuple[int, int]]:
     return sorted(found, key=lambda pair: abs(pair[0] - pair[1]))
 
 
-def _steps(builder: Builder, image: Tensor) -> Value | None:
+def _steps(builder: SpecBuilder, image: Tensor) -> Value | None:
     """Return a matrix of integers that are a sum of steps along the rows and steps along the columns."""
     rows, columns = image[:, 0], image[0] - image[0, 0]
     if not bool((rows[:, None] + columns == image).all()):
@@ -74,7 +74,7 @@ def _steps(builder: Builder, image: Tensor) -> Value | None:
     return builder.op("add", builder.reshape(down, (len(rows), 1)), across)
 
 
-def _line(builder: Builder, values: list[float]) -> Value | None:
+def _line(builder: SpecBuilder, values: list[float]) -> Value | None:
     """Return integers that change in a few steps."""
     steps = [(place, after - before) for place, (before, after) in enumerate(pairwise(values), 1) if after != before]
     if len(steps) > MAX_STEPS or values[0] != 0:

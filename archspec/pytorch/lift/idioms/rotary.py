@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from archspec.pytorch.lift.notation.notation import RESULTS
-from archspec.pytorch.lift.values.builder import Builder
-from archspec.pytorch.lift.values.values import Operand, Setting, Value, live_values
+from archspec.pytorch.lift.values.builder import SpecBuilder
+from archspec.pytorch.values.values import Operand, Setting, Value, live_values
 
 if TYPE_CHECKING:
-    from archspec.pytorch.lift.values.builder import Builder
+    from archspec.pytorch.lift.values.builder import SpecBuilder
 
 
 # Tables of rotary positions for longer contexts: the functions of the library that make cosines and sines.
@@ -21,7 +21,7 @@ TABLES = {"llama3_frequencies": "llama3_scaling", "yarn_frequencies": "yarn_scal
 NAMES = RESULTS["yarn_scaling"]
 
 
-def rewrite_rotary_scaling(b: Builder, outputs: Sequence[Value]) -> None:
+def rewrite_rotary_scaling(b: SpecBuilder, outputs: Sequence[Value]) -> None:
     """Replace the tables of rotations by the results of the functions that scale positions."""
     values = live_values(outputs)
     pairs = dict.fromkeys([(value.operands[1], value.operands[2]) for value in values if _is_rotation(value)])
@@ -39,7 +39,7 @@ def _is_rotation(value: Value) -> bool:
     return value.op == "rotate" and value.kind == "std"
 
 
-def _scaled(b: Builder, cosines: Value, sines: Value) -> Value | None:
+def _scaled(b: SpecBuilder, cosines: Value, sines: Value) -> Value | None:
     """Return the function of the library that makes both tables; None if there is none."""
     table, strength = _strength(cosines)
     if table.op != "cos":
@@ -55,7 +55,7 @@ def _scaled(b: Builder, cosines: Value, sines: Value) -> Value | None:
     usual = frequencies.settings
     of_strength: dict[str, Setting] = {**usual, "strength": strength}
     for settings in (usual, of_strength):
-        found = b.library.functions(name, settings, [given.array], cosines.shape, 2)
+        found = b.library.functions(name, settings, [given.array], [cosines.shape] * 2)
         if found == [cosines.array, sines.array]:
             return b.made(name, [given], cosines.array, settings, "std")
     return None
@@ -71,24 +71,23 @@ ORDERS = (0, 1, 2, 3), (0, 2, 1, 3)
 """The axes of what `rotate` takes: heads before tokens, or after these."""
 
 
-def rotation(builder: Builder, a: Operand, b: Operand) -> Value | None:
+def rotation(builder: SpecBuilder, made: Value, a: Operand, b: Operand) -> Value | None:
     """Return the sum of `a` and `b` as a rotation: x * cosines plus x with its halves, or pairs, exchanged * sines."""
     if not (isinstance(a, Value) and isinstance(b, Value) and len(a.shape) == 4):
         return None
-    return _of_halves(builder, a, b) or _of_pairs(builder, a, b)
+    return _of_halves(builder, made, a, b) or _of_pairs(builder, made, a, b)
 
 
-def partial_rotation(builder: Builder, parts: Sequence[Value], axis: int) -> Value | None:
+def partial_rotation(builder: SpecBuilder, made: Value, *parts: Value, axis: int) -> Value | None:
     """Return a rotation of the first components of what has more, which are put after it."""
     rotated, _ = builder.layout(parts[0])
     if rotated.op != "rotate" or parts[1].op != "slice":
         return None
     _, *tables = rotated.operands
-    joined = builder.op("concat", *parts, axis=axis)
-    return _rotated(builder, parts[1].operands[0], tables, joined, is_adjacent=bool(rotated.settings), is_partial=True)
+    return _rotated(builder, parts[1].operands[0], tables, made, is_adjacent=bool(rotated.settings), is_partial=True)
 
 
-def rotation_of_parts(builder: Builder, parts: Sequence[Value], axis: int) -> Value | None:
+def rotation_of_parts(builder: SpecBuilder, made: Value, *parts: Value, axis: int) -> Value | None:
     """Return the concatenation of `a * cosines - b * sines` and `b * cosines + a * sines` as a rotation: of what has
     `a` and `b` as its halves, or as its even and its odd components, which are moved to the halves.
     """
@@ -104,11 +103,11 @@ def rotation_of_parts(builder: Builder, parts: Sequence[Value], axis: int) -> Va
     tables = [table for table in found if table is not None]
     if len(tables) < len(found):
         return None
-    rotated = _rotated(builder, whole, tables, builder.op("concat", *parts, axis=axis), is_adjacent=False)
+    rotated = _rotated(builder, whole, tables, made, is_adjacent=False)
     return rotated and _with_names(rotated, tables)
 
 
-def _joined(builder: Builder, first: Value) -> Value | None:
+def _joined(builder: SpecBuilder, first: Value) -> Value | None:
     """Return what a value is the first half of, or what has it as its first half if it is the even components."""
     if first.op == "part":
         return first.operands[0].operands[0]
@@ -122,7 +121,7 @@ def _joined(builder: Builder, first: Value) -> Value | None:
     return builder.reshape(builder.permute(pairs, (0, 1, 2, 4, 3)), x.shape)
 
 
-def _table(builder: Builder, product: Value, x: Value) -> Value | None:
+def _table(builder: SpecBuilder, product: Value, x: Value) -> Value | None:
     """Return the cosines or sines that a value is multiplied by, with an axis for tokens and one for pairs."""
     found = next((_bare(value) for value in product.operands if value is not x), None)
     if found is None:
@@ -134,7 +133,7 @@ def _table(builder: Builder, product: Value, x: Value) -> Value | None:
 
 
 def _rotated(
-    builder: Builder,
+    builder: SpecBuilder,
     x: Value,
     tables: Sequence[Value],
     result: Value,
@@ -154,7 +153,7 @@ def _rotated(
     return None
 
 
-def _is_same(builder: Builder, value: Value, other: Value) -> bool:
+def _is_same(builder: SpecBuilder, value: Value, other: Value) -> bool:
     """Whether two values are equal at even and at odd places of their last axis."""
     return all(
         builder.op_array("slice", value, axis=-1, start=start, step=2)
@@ -163,7 +162,7 @@ def _is_same(builder: Builder, value: Value, other: Value) -> bool:
     )
 
 
-def _of_pairs(builder: Builder, a: Value, b: Value) -> Value | None:
+def _of_pairs(builder: SpecBuilder, made: Value, a: Value, b: Value) -> Value | None:
     """Return a rotation of adjacent components."""
     x = next((value for value in a.operands if value.shape == a.shape), None)
     turned = next((value for value in b.operands if value.op == "rearrange" and value.operands[0].op == "stack"), None)
@@ -172,8 +171,7 @@ def _of_pairs(builder: Builder, a: Value, b: Value) -> Value | None:
     halves = [half for half in found if half is not None]
     if x is None or turned is None or len(halves) < len(tables):
         return None
-    added = builder.op("add", a, b)
-    rotated = _rotated(builder, x, halves, added, is_adjacent=True)
+    rotated = _rotated(builder, x, halves, made, is_adjacent=True)
     return rotated and _with_names(rotated, halves)
 
 
@@ -184,7 +182,7 @@ def _with_names(rotated: Value, tables: Sequence[Value]) -> Value:
     return rotated
 
 
-def _of_half(builder: Builder, value: Value) -> Value | None:
+def _of_half(builder: SpecBuilder, value: Value) -> Value | None:
     """Return a table with one column for two adjacent ones that are equal: what is repeated, or a function of it."""
     value = _bare(value)
     if value.op in ("cos", "sin"):
@@ -198,18 +196,17 @@ def _of_half(builder: Builder, value: Value) -> Value | None:
     return builder.written(builder.reshape(inner, shape)) if [s for s in inner.shape if s != 1] == [*shape] else None
 
 
-def _of_halves(builder: Builder, a: Value, b: Value) -> Value | None:
+def _of_halves(builder: SpecBuilder, made: Value, a: Value, b: Value) -> Value | None:
     """Return a rotation of halves."""
     x = next((value for value in a.operands if value.shape == a.shape), None)
     cosines = next((_of_angles(builder, value, "cos") for value in a.operands if value is not x), None)
     sines = next((_of_angles(builder, value, "sin") for value in b.operands if value.shape != b.shape), None)
     if x is None or cosines is None or sines is None:
         return None
-    added = builder.op("add", a, b)
-    return _rotated(builder, x, [cosines, sines], added, is_adjacent=False)
+    return _rotated(builder, x, [cosines, sines], made, is_adjacent=False)
 
 
-def _of_angles(builder: Builder, value: Value, name: str) -> Value | None:
+def _of_angles(builder: SpecBuilder, value: Value, name: str) -> Value | None:
     """Return the sines or cosines of the angles of one half, from those of both."""
     value = _bare(value)
     if value.op != name:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from archspec.pytorch.lift.values.builder import Builder
+from archspec.pytorch.lift.values.builder import SpecBuilder
 from archspec.pytorch.lift.values.stored import elements
-from archspec.pytorch.lift.values.values import Setting, Value
 from archspec.pytorch.numeric.evaluate import Evaluation
+from archspec.pytorch.values.values import Setting, Value
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -61,7 +61,7 @@ def rotary_parameters(module: nn.Module) -> list[RotaryParameters]:
     return [RotaryParameters(theta, kind) for theta, kind in bases if isinstance(theta, int | float)]
 
 
-def slopes(builder: Builder, value: Tensor) -> Value | None:
+def slopes(builder: SpecBuilder, value: Tensor) -> Value | None:
     """Return the slopes of ALiBi, one for each head, along the only axis of a constant that has several elements."""
     heads = value.numel()
     if heads < 3 or heads not in value.shape:
@@ -72,13 +72,13 @@ def slopes(builder: Builder, value: Tensor) -> Value | None:
     return builder.reshape(found, tuple(value.shape))
 
 
-def _is_like(builder: Builder, found: Value, values: list[float]) -> bool:
+def _is_like(builder: SpecBuilder, found: Value, values: list[float]) -> bool:
     """Whether the numbers of a formula are these, up to their precision."""
     numbers = elements(Evaluation(builder.arrays, {}, {}).array(found.array))
     return all(math.isclose(*pair, rel_tol=1e-5) for pair in zip(numbers, values, strict=True))
 
 
-def frequencies(builder: Builder, values: list[float], parameters: Sequence[RotaryParameters]) -> Value | None:
+def frequencies(builder: SpecBuilder, values: list[float], parameters: Sequence[RotaryParameters]) -> Value | None:
     """Return the frequencies of rotary positions, theta^(-2i / size) for pair i, or 0 from some pair on, also as
     `parameters` scale them.
     """
@@ -97,7 +97,7 @@ def frequencies(builder: Builder, values: list[float], parameters: Sequence[Rota
     return found or _even_then_odd(builder, values, parameters)
 
 
-def _even_then_odd(builder: Builder, values: list[float], parameters: Sequence[RotaryParameters]) -> Value | None:
+def _even_then_odd(builder: SpecBuilder, values: list[float], parameters: Sequence[RotaryParameters]) -> Value | None:
     """Return frequencies whose first ones are those with even numbers, and then those with odd numbers."""
     half = max(range(1, len(values)), key=values.__getitem__, default=1)
     end = 2 * half
@@ -117,7 +117,7 @@ def _are_powers(values: list[float], theta: float, count: int) -> bool:
     return all(math.isclose(value, theta ** (-turn / count), rel_tol=1e-5) for turn, value in enumerate(values))
 
 
-def _scaled(builder: Builder, values: list[float], parameters: RotaryParameters) -> Value | None:
+def _scaled(builder: SpecBuilder, values: list[float], parameters: RotaryParameters) -> Value | None:
     others, half = parameters.others, len(values)
     name, fields = SCALED.get(str(others.get("rope_type")), ("", {}))
     scaling = {key: others[field] for key, field in fields.items() if others.get(field) is not None}
@@ -128,7 +128,7 @@ def _scaled(builder: Builder, values: list[float], parameters: RotaryParameters)
     return found if found is not None and _is_like(builder, found, values) else None
 
 
-def rotary(builder: Builder, half: int, theta: float) -> Value | None:
+def rotary(builder: SpecBuilder, half: int, theta: float) -> Value | None:
     return builder.function("rotary_frequencies", [], (half,), size=2 * half, theta=theta)
 
 
@@ -152,7 +152,7 @@ frequencies are rounded to float32.
 """
 
 
-def sinusoids(builder: Builder, value: Tensor) -> Value | None:
+def sinusoids(builder: SpecBuilder, value: Tensor) -> Value | None:
     """Return a table with one row for each position: all sines and all cosines, or both in turn. A row may be zero.
 
     The table may also be of sines or cosines alone, each of them once or twice, or of the places in a grid: one half of
@@ -174,7 +174,7 @@ def sinusoids(builder: Builder, value: Tensor) -> Value | None:
     )
 
 
-def complex_sinusoids(builder: Builder, value: Tensor) -> tuple[Value, Value] | None:
+def complex_sinusoids(builder: SpecBuilder, value: Tensor) -> tuple[Value, Value] | None:
     """Return the real and the imaginary parts of a table of complex numbers that turn, one row for each position."""
     if value.dim() != 2 or value.shape[0] < 3:
         return None
@@ -182,7 +182,7 @@ def complex_sinusoids(builder: Builder, value: Tensor) -> tuple[Value, Value] | 
     return None if found is None or found.empty else (found.cosines, found.sines)
 
 
-def _twice(builder: Builder, value: Tensor) -> Value | None:
+def _twice(builder: SpecBuilder, value: Tensor) -> Value | None:
     """Return a table in which all sines, or all cosines, are repeated, or each of them is."""
     half = value.shape[1] // 2
     if value[:, :half].equal(value[:, half:]):
@@ -194,7 +194,7 @@ def _twice(builder: Builder, value: Tensor) -> Value | None:
     return None
 
 
-def _of_grid(builder: Builder, value: Tensor) -> Value | None:
+def _of_grid(builder: SpecBuilder, value: Tensor) -> Value | None:
     places, columns = value.shape
     for width in range(3, places // 3 + 1) if columns % 2 == 0 else ():
         if places % width == 0:
@@ -206,7 +206,7 @@ def _of_grid(builder: Builder, value: Tensor) -> Value | None:
     return None
 
 
-def _repeated(builder: Builder, grid: Tensor, axis: int) -> Value | None:
+def _repeated(builder: SpecBuilder, grid: Tensor, axis: int) -> Value | None:
     """Return the rows of a grid that is the same along an axis, if those along the other one are sinusoids."""
     first = grid.narrow(axis, 0, 1)
     found = sinusoids(builder, first.flatten(0, 1)) if bool((grid == first).all()) else None
@@ -216,7 +216,7 @@ def _repeated(builder: Builder, grid: Tensor, axis: int) -> Value | None:
     return builder.reshape(whole, (grid.shape[0] * grid.shape[1], grid.shape[2]))
 
 
-def _wave(builder: Builder, value: Tensor) -> Value | None:
+def _wave(builder: SpecBuilder, value: Tensor) -> Value | None:
     """Return the sines, or the cosines, of positions at several frequencies."""
 
     rows, half = value.shape
@@ -242,7 +242,7 @@ class _Waves(NamedTuple):
 
 
 def _of_layout(
-    builder: Builder, sines: Tensor, cosines: Tensor, in_turn: bool = False, is_reversed: bool = False
+    builder: SpecBuilder, sines: Tensor, cosines: Tensor, in_turn: bool = False, is_reversed: bool = False
 ) -> Value | None:
     found = _waves(builder, sines, cosines)
     if found is None:
@@ -257,7 +257,7 @@ def _of_layout(
     return builder.op("where", builder.op("ne", found.positions, found.empty[0]), table, 0.0)
 
 
-def _waves(builder: Builder, sines: Tensor, cosines: Tensor) -> _Waves | None:
+def _waves(builder: SpecBuilder, sines: Tensor, cosines: Tensor) -> _Waves | None:
     import torch
 
     rows, half = sines.shape
@@ -291,16 +291,16 @@ def _exact_angles(rows: int, half: int, theta: float, count: int) -> Tensor:
     return torch.arange(rows).double()[:, None] * theta ** (-torch.arange(half).double() / count)
 
 
-def _positions(builder: Builder, rows: int) -> Value:
+def _positions(builder: SpecBuilder, rows: int) -> Value:
     return builder.reshape(builder.op("arange", stop=rows), (rows, 1))
 
 
-def _angles(builder: Builder, positions: Value, half: int, theta: float, count: int) -> Value | None:
+def _angles(builder: SpecBuilder, positions: Value, half: int, theta: float, count: int) -> Value | None:
     steps = (rotary if count == half else _to_the_last)(builder, half, theta)
     return steps and builder.op("mul", positions, steps)
 
 
-def _to_the_last(builder: Builder, half: int, theta: float) -> Value:
+def _to_the_last(builder: SpecBuilder, half: int, theta: float) -> Value:
     """Return frequencies from 1 to 1 / theta."""
     exponents = builder.op("div", builder.op("arange", stop=half), half - 1)
     return builder.op("exp", builder.op("mul", exponents, -math.log(theta)))

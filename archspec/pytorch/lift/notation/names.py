@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import takewhile
 
-from archspec.pytorch.calls.values import UntranslatableError
+from archspec.pytorch.values.arguments import UntranslatableError
 
 # Roles of layers, where the name of a class or an address reveals them.
 

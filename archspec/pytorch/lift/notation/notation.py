@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from archspec.ir.ops import OPS
 from archspec.pytorch.lift.notation.names import KEYWORDS
-from archspec.pytorch.lift.values.values import Value
+from archspec.pytorch.values.values import Value
 
 OPERATORS = {op.name: op.symbol for op in OPS.values() if op.symbol} | {"and": "and", "or": "or", "not": "not"}
 PRECEDENCE = {

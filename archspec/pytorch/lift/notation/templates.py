@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from archspec.core.algebra import Expression, Polynomial, substitute
 from archspec.pytorch.lift.notation.conditions import Size, Varying
-from archspec.pytorch.lift.values.numbers import MAY_BE_ONE, literal
-from archspec.pytorch.lift.values.values import Setting
+from archspec.pytorch.values.numbers import MAY_BE_ONE, literal
+from archspec.pytorch.values.values import Setting
 
 GAP = "\x00"
 """Stands on both sides of the number of a gap for a size."""

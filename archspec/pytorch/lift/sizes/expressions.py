@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from archspec.pytorch.lift.sizes import candidates
 from archspec.pytorch.lift.sizes.candidates import Candidate, FieldExpression
-from archspec.pytorch.lift.values.numbers import MAY_BE_ONE, literal
+from archspec.pytorch.values.numbers import MAY_BE_ONE, literal
 
 Pair: TypeAlias = "tuple[float, float | None]"
 """A number at the first configuration, and at the second; None without a second one."""

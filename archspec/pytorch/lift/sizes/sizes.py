@@ -8,13 +8,13 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from archspec.ir.ops import OPS
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift.notation.conditions import Size, Varying, conditions
 from archspec.pytorch.lift.notation.names import Names, definition_names
 from archspec.pytorch.lift.notation.templates import Definition
 from archspec.pytorch.lift.sizes.expressions import Expressions, FieldExpression, Pair
 from archspec.pytorch.lift.statements.program import LiftedProgram
-from archspec.pytorch.lift.values.numbers import ABSENT, literal
+from archspec.pytorch.values.arguments import UntranslatableError
+from archspec.pytorch.values.numbers import ABSENT, literal
 
 NAMES_OF_GAPS = {"in_features": "inputs", "out_features": "outputs", "count": "rows", "size": "size", "number": "value"}
 """Names for hyperparameters that no field gives a name."""

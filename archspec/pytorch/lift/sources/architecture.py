@@ -147,7 +147,7 @@ def _random_module(architecture: Architecture, first: SmallModule, third: SmallM
     small module: of all that a factory has, and of those fields of a configuration that are the same in the `first`.
     """
     random = Random(architecture.name)  # the same numbers each time
-    same = numbers_of(merge_fields(architecture.fields, first.fields))
+    same, stated = numbers_of(merge_fields(architecture.fields, first.fields)), numbers_of(architecture.fields)
     found = third
     for name, value in numbers_of(merge_fields(architecture.fields, third.fields)).items():
         kind = kind_of(name)
@@ -155,8 +155,14 @@ def _random_module(architecture: Architecture, first: SmallModule, third: SmallM
         is_named = name in first.subject.numbers and (architecture.is_factory or is_size)
         if not is_integer(value) or value < 1 or not is_named:
             continue
-        most = value + 3 if kind == "layers" else 4 * value + 3
-        for other in (random.randint(value + 1, most), random.randint(value + 1, most), random.choice((3, 5)) * value):
+        numbers = {key: other for key, other in found.subject.numbers.items() if is_integer(other) and key != name}
+        most = value + (
+            3 if kind == "layers" else max(3, value // 4) if _is_image_size(third, value) else 3 * value + 3
+        )
+        possible = [
+            other for other in range(2, most + 1) if other != value and _divides_alike(stated, name, other, numbers)
+        ]
+        for other in random.sample(possible, min(3, len(possible))):
             changed = _changed(architecture, found, name, other)
             if changed is not None:
                 fields = with_number(merge_fields(architecture.fields, found.fields), name, other)
@@ -373,6 +379,25 @@ def _with_other_reals(architecture: Architecture, usual: SmallModule) -> Subject
     if call_exception(module, usual.subject.inputs) is not None:
         return usual.subject
     return replace(usual.subject, module=module, numbers=_numbers(architecture, module, fields, usual.proposal))
+
+
+def _divides_alike(stated: Mapping[str, object], name: str, value: int, numbers: Mapping[str, object]) -> bool:
+    """Whether a value is a multiple and a divisor of those other numbers that its stated one is: a module that takes
+    other sizes of images than multiples of its patches leaves out what remains.
+    """
+    usual = stated.get(name)
+    for key, number in numbers.items():
+        other = stated.get(key)
+        if not (is_integer(usual) and is_integer(other) and is_integer(number)) or min(usual, other) < 2:
+            continue
+        if (usual % other == 0 and value % number) or (other % usual == 0 and number % value):
+            return False
+    return True
+
+
+def _is_image_size(small: SmallModule, size: int) -> bool:
+    """Whether two axes of an input have a size: the work of attention grows with its fourth power."""
+    return any([*tensor.shape].count(size) > 1 for tensor in small.subject.inputs.values())
 
 
 def reals_of(fields: Mapping[str, object]) -> dict[str, float]:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Protocol, cast
 from archspec.core.diagnostics import ArchError, Report, Source, decode, make_error, read_bytes
 from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
 from archspec.formats.configs.read import read_json
-from archspec.pytorch.calls.values import as_list
 from archspec.pytorch.lift.sources.architecture import Architecture, numbers_of
 from archspec.pytorch.lift.sources.examples import SIZES, Configuration, examples, inner_configurations
 from archspec.pytorch.lift.sources.fields import Fields
 from archspec.pytorch.lift.sources.packed import with_one_image
 from archspec.pytorch.lift.sources.shrinking import merge_fields
+from archspec.pytorch.values.arguments import as_list
 
 if TYPE_CHECKING:
     import torch

@@ -10,10 +10,10 @@ from math import prod
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from archspec.core.diagnostics import make_error
-from archspec.pytorch.calls.values import as_list
 from archspec.pytorch.lift.sources.fields import Fields
 from archspec.pytorch.lift.sources.packed import patches, takes_one_image
 from archspec.pytorch.run.calling import MAX_INPUTS
+from archspec.pytorch.values.arguments import as_list
 
 if TYPE_CHECKING:
     import torch

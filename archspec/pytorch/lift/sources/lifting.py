@@ -12,7 +12,6 @@ from archspec.core.diagnostics import ArchError, Diagnostic, make_error
 from archspec.ir.table import PlainValue
 from archspec.pipeline.compile import compile_text, loads
 from archspec.pipeline.model import Model
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift.api import as_refusal, lift_subject
 from archspec.pytorch.lift.check import ComparisonError, UndecidedError, check_again, check_outputs, check_unrounded
 from archspec.pytorch.lift.sources.examples import left_out
@@ -23,6 +22,7 @@ from archspec.pytorch.lift.spec_text import WIDTH
 from archspec.pytorch.lift.subject import Sample, Subject
 from archspec.pytorch.patches.precision import in_float64, keep_epsilon
 from archspec.pytorch.prove.tables import other_rows
+from archspec.pytorch.values.arguments import UntranslatableError
 
 
 def lift_source(text: str, inputs: Sequence[str] = ()) -> str:

@@ -7,9 +7,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from archspec.core.diagnostics import ArchError
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift.sources.inputs import InputDeclaration
 from archspec.pytorch.lift.subject import Subject
+from archspec.pytorch.values.arguments import UntranslatableError
 
 if TYPE_CHECKING:
     from torch import nn

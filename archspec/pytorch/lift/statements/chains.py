@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from archspec.pytorch.lift.definitions.blocks import Body
 from archspec.pytorch.lift.definitions.runs import LayerRun
 from archspec.pytorch.lift.notation.notation import LISTED, OPERATORS, PIPED_OPERATORS
-from archspec.pytorch.lift.values.values import Argument, LoopValue, Value
+from archspec.pytorch.values.values import Argument, LoopValue, Value
 
 MAX_INLINE_STEPS = 2
 """Longer values that are not layers are named."""

@@ -10,7 +10,7 @@ from archspec.pytorch.lift.definitions.blocks import Body
 from archspec.pytorch.lift.notation.names import Names
 from archspec.pytorch.lift.notation.templates import Gaps, Statement
 from archspec.pytorch.lift.statements.chains import Chains
-from archspec.pytorch.lift.values.values import LAYER, LENGTH, LoopValue, Value, live_values
+from archspec.pytorch.values.values import LAYER, LENGTH, LoopValue, Value, live_values
 
 
 class BodyWriterProtocol(Protocol):

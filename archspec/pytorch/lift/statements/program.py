@@ -10,18 +10,18 @@ from typing import NamedTuple
 
 from archspec.core.addresses import is_below, is_inside, parent, relative
 from archspec.core.algebra import Polynomial, split_multiple, symbols
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift.definitions.blocks import Body, masks_of, split_into_bodies, use_local_tensor_names
 from archspec.pytorch.lift.definitions.layer_loops import rewrite_layer_loops
 from archspec.pytorch.lift.definitions.lengths import dimensions_of, free_length, total_length
 from archspec.pytorch.lift.definitions.runs import find_layer_runs, without_numbers
 from archspec.pytorch.lift.notation.names import Names
 from archspec.pytorch.lift.notation.templates import Definition, Template, joined
-from archspec.pytorch.lift.operations.recording import Recording
+from archspec.pytorch.lift.recording import Recording
 from archspec.pytorch.lift.signatures import Argument, Signatures
 from archspec.pytorch.lift.statements.writing import BodyWriter, BorrowedLayer, WritingContext
 from archspec.pytorch.lift.values.stored import StoredTensors
-from archspec.pytorch.lift.values.values import LAYER, LENGTH, Value
+from archspec.pytorch.values.arguments import UntranslatableError
+from archspec.pytorch.values.values import LAYER, LENGTH, Value
 
 
 class SizeChange(NamedTuple):

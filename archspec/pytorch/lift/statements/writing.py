@@ -9,7 +9,6 @@ from typing import NamedTuple
 from archspec.core.addresses import is_below, relative
 from archspec.core.algebra import Polynomial, symbol
 from archspec.ir.normal.forms.shape import LOWEST_FLOAT32
-from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift.definitions.blocks import UNCOUNTED_OPERATIONS, Body
 from archspec.pytorch.lift.definitions.lengths import dimensions_of, joint_sizes, total_lengths, usual_dimension_names
 from archspec.pytorch.lift.definitions.runs import LayerRun, are_alike, find_slice
@@ -30,8 +29,9 @@ from archspec.pytorch.lift.notation.notation import (
 from archspec.pytorch.lift.notation.templates import END, OPTIONAL, SETTING, SETTINGS, Gaps, Statement, Template
 from archspec.pytorch.lift.statements.chains import Chains
 from archspec.pytorch.lift.statements.loops import write_loop
-from archspec.pytorch.lift.values.numbers import literal
-from archspec.pytorch.lift.values.values import Argument, LoopValue, Setting, Value
+from archspec.pytorch.values.arguments import UntranslatableError
+from archspec.pytorch.values.numbers import literal
+from archspec.pytorch.values.values import Argument, LoopValue, Setting, Value
 
 # Facts about a body that its writer needs.
 

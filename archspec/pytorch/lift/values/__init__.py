@@ -1,1 +1,1 @@
-"""Values of an exported program with their normal forms (`values.py`), and the builder of new ones (`builder.py`)."""
+"""How values are written in a spec: the builder of their simplest form (`builder.py`), views, rows and indices."""

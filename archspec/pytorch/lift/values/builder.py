@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import cast
+from types import MappingProxyType
+from typing import TypeAlias, cast
 
-from archspec.core.algebra import Dim, Polynomial
 from archspec.ir.module import Type
 from archspec.ir.normal.arrays import Array, Arrays
 from archspec.ir.normal.bodies import apply
 from archspec.ir.ops import OPS
-from archspec.ir.ops.check import OpError
 from archspec.ir.ops.record import Scalar
-from archspec.pytorch.calls.values import UntranslatableError, array_of
 from archspec.pytorch.lift.values.indices import IndexWriter
-from archspec.pytorch.lift.values.library import LibraryMatcher
 from archspec.pytorch.lift.values.rows import Rows
-from archspec.pytorch.lift.values.values import (
+from archspec.pytorch.lift.values.views import Axis, Layout, pattern
+from archspec.pytorch.values.arguments import UntranslatableError
+from archspec.pytorch.values.builder import Builder, as_tuple
+from archspec.pytorch.values.values import (
     Argument,
     ModuleCall,
     Operand,
@@ -24,20 +24,24 @@ from archspec.pytorch.lift.values.values import (
     Value,
     flat_arguments,
     number_in,
-    values_in,
 )
-from archspec.pytorch.lift.values.views import Axis, Layout, pattern
 
 VIEWS = ("reshape", "permute", "expand")
 
 
-class Builder:
-    """Makes values over one table of expressions, in the call of a module that is current."""
+Recognizer: TypeAlias = Callable[..., Value | None]
+"""Returns the result of an operation as something else; None if it is not that. Takes the builder, the result and the
+arguments."""
 
-    def __init__(self, arrays: Arrays) -> None:
-        self.arrays = arrays
-        self.library = LibraryMatcher(arrays)
-        self.frame: ModuleCall = ModuleCall("", "", None)
+
+class SpecBuilder(Builder):
+    """Makes values in their simplest form, in the call of a module that is current. The results of operations are also
+    what `recognizers` make of them, by the names of the operations, if their normal form is the same.
+    """
+
+    def __init__(self, arrays: Arrays, recognizers: Mapping[str, Sequence[Recognizer]] = MappingProxyType({})) -> None:
+        super().__init__(arrays)
+        self._recognizers = recognizers
         self._written: dict[Value, Value] = {}
         self._unwritten: dict[Value, Value] = {}
         self._layouts: dict[Value, tuple[Value, Layout]] = {}
@@ -53,26 +57,30 @@ class Builder:
         array = self.arrays.stored(op, name, type.shape, type.dtype)
         return Value(op, (), array=array, dtype=type.dtype, frame=frame, kind=op, address=name)
 
-    def made(
-        self,
-        op: str,
-        args: Sequence[Argument],
-        array: Array,
-        settings: Mapping[str, Setting] | None = None,
-        kind: str = "ops",
-    ) -> Value:
-        """Return a value with a given normal form."""
-        if any(values_in(list((settings or {}).values()))):
-            raise UntranslatableError(f"it has `{op}` with a size or position that it computes")
-        return Value(op, args, settings, array=array, dtype=self.arrays.dtype(array), frame=self.frame, kind=kind)
+    def form(self, name: str, array: Array, write: Callable[[], Value] | None = None, reason: str = "") -> Value:
+        """Return a value with a given normal form as `write` expresses it. Raises Untranslatable if nothing does."""
+        if write is None:
+            raise UntranslatableError(reason or f"the operation `aten.{name}` has no counterpart with these arguments")
+        found = write()
+        if found.array != array:
+            raise UntranslatableError(f"the operation `aten.{name}` has another result in the language")
+        return found
 
     def op(self, name: str, *args: Argument, **settings: Setting) -> Value:
         """Return the result of an operation."""
-        return self.ops(name, *args, **settings)[0]
+        return self.recognize(name, self.ops(name, *args, **settings)[0], *flat_arguments(args), **settings)
+
+    def recognize(self, name: str, made: Value, *args: object, **settings: Setting) -> Value:
+        """Return the result of an operation as what it is recognized as, or as it is."""
+        for recognizer in self._recognizers.get(name, ()):
+            found = recognizer(self, made, *args, **settings)
+            if found is not None and found.array == made.array:
+                return found
+        return made
 
     def ops(self, name: str, *args: Argument, **settings: Setting) -> list[Value]:
         """Return the results of an operation."""
-        settings = {key: _fixed(value) for key, value in settings.items()}
+        settings = {key: as_tuple(value) for key, value in settings.items()}
         of_rows = self.rows.results(name, args, settings)
         if of_rows is not None:
             return of_rows
@@ -97,10 +105,6 @@ class Builder:
             return [same or whole]
         return [self.made("part", [whole], array, {"index": turn}, "part") for turn, array in enumerate(found)]
 
-    def op_array(self, name: str, *args: Operand, **settings: Setting) -> Array:
-        """Return the normal form of the result of an operation."""
-        return self.results(name, args, OPS[name].settings(settings))[0]
-
     def memoize(self, name: str, x: Value) -> Value:
         """Return a function of a value, made where the value is, and only once."""
         if (name, x) not in self._once:
@@ -109,43 +113,12 @@ class Builder:
             self.frame = outer
         return self._once[name, x]
 
-    def function(
-        self, name: str, args: Sequence[Value], shape: Sequence[Dim], dtype: str = "real", **settings: Setting
-    ) -> Value | None:
-        """Return the result of a function of the library; None if it does not accept the arguments."""
-        array = self.library.function(name, settings, [arg.array for arg in args], shape, dtype)
-        return None if array is None else self.made(name, args, array, settings, "std")
-
     def activation(self, name: str, x: Value) -> Value:
         """Return an elementwise function of the library of one tensor."""
         whole = self.rows.flattened(x)
         if whole is not None:
             return self.rows.noted(self.reshape(self.activation(name, self.written(whole)), x.shape))
-        return self.made(name, [x], self.activation_form(name, x), {}, "std")
-
-    def activation_form(self, name: str, x: Value) -> Array:
-        """Return the normal form of an elementwise function of the library of one tensor."""
-        single = self.library.function(name, {}, [Array((), x.array.element)], ())
-        assert single is not None
-        return Array(x.shape, single.element)
-
-    def results(self, name: str, args: Sequence[Operand | None], settings: dict[str, object]) -> list[Array]:
-        """Return the normal forms of the results of an operation with all its settings. Raises Untranslatable."""
-        types = [None if arg is None else self._type(arg) for arg in args]
-        arrays = [None if arg is None else self._array(arg) for arg in args]
-        try:
-            results = OPS[name].rule(types, settings)
-        except OpError as error:
-            raise UntranslatableError(f"the operation {error.message}") from None
-        return apply(self.arrays, name, arrays, settings, results)
-
-    def _type(self, arg: Operand) -> Type:
-        if isinstance(arg, Value):
-            return Type(arg.shape, arg.dtype)
-        return Type((), "bool" if isinstance(arg, bool) else "int" if isinstance(arg, int | Polynomial) else "real")
-
-    def _array(self, arg: Operand) -> Array:
-        return arg.array if isinstance(arg, Value) else array_of(self.arrays, arg)
+        return super().activation(name, x)
 
     def _argument(self, arg: Argument, elementwise: bool) -> Operand | list[Value | None] | None:
         if isinstance(arg, Sequence):
@@ -233,24 +206,6 @@ class Builder:
             return value, Layout(value.shape)
         return self._layouts[value]
 
-    def reshape(self, x: Value, shape: Sequence[Dim]) -> Value:
-        """Return a value with another shape."""
-        return self._viewed(x, "reshape", {"shape": tuple(shape)}, lambda layout: layout.reshape(shape))
-
-    def permute(self, x: Value, order: Sequence[int]) -> Value:
-        """Return a value with its axes reordered."""
-        places = [axis % len(x.shape) for axis in order]
-        return self._viewed(x, "permute", {"order": tuple(places)}, lambda layout: layout.permute(places))
-
-    def expand(self, x: Value, shape: Sequence[Dim]) -> Value:
-        """Return a value that is repeated until it has a shape."""
-        return self._viewed(x, "expand", {"shape": tuple(shape)}, lambda layout: layout.expand(shape))
-
-    def spread(self, x: Value, shape: Sequence[Dim]) -> Value:
-        """Return a value with a shape that it broadcasts to."""
-        whole = (1,) * (len(shape) - len(x.shape)) + x.shape
-        return self.expand(self.reshape(x, whole), shape)
-
     def laid_out(self, x: Value, view: Value, root: Value) -> Value:
         """Return a value with the axes that a view gives to another one of its shape."""
         if view is root:
@@ -258,7 +213,12 @@ class Builder:
         (setting,) = view.settings.values()
         return getattr(self, view.op)(self.laid_out(x, view.operands[0], root), setting)
 
-    def _viewed(self, x: Value, op: str, settings: dict[str, Setting], change: Callable[[Layout], bool]) -> Value:
+    def _viewed(self, x: Value, op: str, settings: dict[str, Setting]) -> Value:
+        (setting,) = settings.values()
+
+        def change(layout: Layout) -> bool:
+            return getattr(layout, op)(setting)
+
         root, layout = self.layout(x)
         changed = layout.copy()
         array = apply(self.arrays, op, [x.array], settings, [])[0]
@@ -387,8 +347,3 @@ def cost(value: Value) -> int:
 
 def _kinds(groups: Sequence[Sequence[Axis]]) -> list[int]:
     return [len(group) for group in groups]
-
-
-def _fixed(value: Setting) -> Setting:
-    """Return a list in a setting as a tuple."""
-    return tuple(map(_fixed, value)) if isinstance(value, list) else value

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from archspec.core.algebra import Atom, Dim, Expression, expression, terms_of
 from archspec.ir.normal.nodes import OPAQUE, Element, index_name
-from archspec.pytorch.lift.values.values import Argument, ModuleCall, Operand, Setting, Value
+from archspec.pytorch.values.values import Argument, ModuleCall, Operand, Setting, Value
 
 if TYPE_CHECKING:
     from archspec.ir.normal.arrays import Array, Arrays

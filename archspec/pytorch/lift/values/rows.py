@@ -13,9 +13,9 @@ from typing import Protocol, TypeAlias, cast
 from archspec.core.algebra import Dim, product
 from archspec.ir.normal.arrays import Array
 from archspec.ir.ops import OPS
-from archspec.pytorch.calls.values import UntranslatableError
-from archspec.pytorch.lift.values.values import Argument, Operand, Setting, Value, flat_arguments, number_in, values_in
 from archspec.pytorch.lift.values.views import Layout
+from archspec.pytorch.values.arguments import UntranslatableError
+from archspec.pytorch.values.values import Argument, Operand, Setting, Value, flat_arguments, number_in, values_in
 
 AXIS_SETTINGS = ("a", "b", "order", "shape", "")
 """Settings of operations that rearrange the axes."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torch.fx import Node
 
-    from archspec.pytorch.lift.values.values import Value
+    from archspec.pytorch.values.values import Value
 
 
 _ELEMENT = re.compile(r".*(\.|__)[0-9]+(@[0-9]+)?(?=\.|$)")

@@ -12,7 +12,7 @@ from archspec.pytorch.prove.tables import module_table
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from archspec.pytorch.lift.values.values import Setting
+    from archspec.pytorch.values.values import Setting
 
 
 # The numbers in tensors.

@@ -13,12 +13,12 @@ from archspec.ir.normal.bodies import NormalFormBuilder
 from archspec.ir.ops.record import Settings
 from archspec.pipeline.compile import loads
 from archspec.pipeline.model import get_compilation
-from archspec.pytorch.lift.values.numbers import literal
+from archspec.pytorch.values.numbers import literal
 
 
 class _Probe(NamedTuple):
     """A function or layer as it is written, the names that it needs, what it is applied to, its result, the tensors of
-    a layer, the names of the inputs that are given by name, which are the last ones, and how many results there are.
+    a layer, the names of the inputs that are given by name, which are the last ones, and the shapes of further results.
     """
 
     applied: str
@@ -28,7 +28,7 @@ class _Probe(NamedTuple):
     dtype: str = "real"
     tensors: tuple[tuple[str, Array], ...] = ()
     named: tuple[str, ...] = ()
-    results: int = 1
+    others: tuple[tuple[Dim, ...], ...] = ()
 
 
 class LibraryMatcher:
@@ -57,12 +57,18 @@ class LibraryMatcher:
         return self._results(_Probe(applied, used, whole, tuple(shape), dtype, named=tuple(last)))[0]
 
     def functions(
-        self, name: str, settings: Settings, inputs: Sequence[Array], shape: Sequence[Dim], count: int
-    ) -> list[Array | None]:
-        """Return what a function with several results makes of inputs, if all have this shape; None for each of them if
-        it does not accept the inputs.
+        self, name: str, settings: Settings, inputs: Sequence[Array], shapes: Sequence[Sequence[Dim]]
+    ) -> list[Array] | None:
+        """Return what a function with several results makes of inputs, if they have these shapes; None if it does not
+        accept the inputs.
         """
-        return self._results(_Probe(f"{name}{_listed(settings)}", name, tuple(inputs), tuple(shape), results=count))
+        first, *others = map(tuple, shapes)
+        applied, used = f"{name}{_listed(settings)}", name
+        if settings.get("activation"):
+            used = f"{name}, {settings['activation']}"
+        found = self._results(_Probe(applied, used, tuple(inputs), first, others=tuple(others)))
+        results = [array for array in found if array is not None]
+        return results if len(results) == len(shapes) else None
 
     def layer(
         self, name: str, settings: Settings, tensors: Mapping[str, Array], x: Array, shape: Sequence[Dim]
@@ -75,7 +81,7 @@ class LibraryMatcher:
         if probe not in self._found:
             body, tensors = self._body(probe), dict(probe.tensors)
             made = None if body is None else _Bodies(self.arrays, body.module, tensors).outputs(body, probe.inputs)
-            self._found[probe] = made or [None] * probe.results
+            self._found[probe] = made or [None]
         return self._found[probe]
 
     def _body(self, probe: _Probe) -> Body | None:
@@ -88,11 +94,11 @@ class LibraryMatcher:
         first = len(names) - len(probe.named)
         args = [*names[:first], *[f"{name} = x{turn}" for turn, name in enumerate(probe.named, first)]]
         returned = f"{probe.applied}({', '.join(args)})" if args else probe.applied
-        results = ", ".join([_type(probe.dtype, probe.shape)] * probe.results)
-        arrow = f"-> ({results})" if probe.results > 1 else f"-> {results}"
+        results = ", ".join([_type(probe.dtype, shape) for shape in (probe.shape, *probe.others)])
+        arrow = f"-> ({results})" if probe.others else f"-> {results}"
         text = f"block Probe()({', '.join(given)}) {arrow} {{\n  return {returned}\n}}"
         if text not in self._bodies:
-            shapes = [*[array.shape for array in probe.inputs], probe.shape]
+            shapes = [*[array.shape for array in probe.inputs], probe.shape, *probe.others]
             dims = sorted({name for shape in shapes for size in shape for name in symbols(size)})
             head = f"import std {{ {probe.names} }}\n" + (f"dim {', '.join(dims)}\n" if dims else "")
             try:
