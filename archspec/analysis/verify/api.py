@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from archspec.analysis.verify.naming import Rename, parse_rename
+from archspec.analysis.verify.surplus import find_surplus
 from archspec.analysis.verify.verify import Verification, compare
 from archspec.core.diagnostics import ArchError
 from archspec.formats.checkpoints.checkpoint import read
@@ -52,11 +53,12 @@ def _find_matching_models(table: Table, checkpoint: Checkpoint, renames: Sequenc
 
     bundled = bundled_models()
     files = {file for file, name in bundled if name == table.model}
+    stored = len(checkpoint.entries) - len(find_surplus(checkpoint, checkpoint.entries))
     names: list[str] = []
     for name in (name for file, name in bundled if file in files and name != table.model):
         with suppress(ArchError):  # not every model has these hyperparameters
             other_table = load_table(name, table.overrides)[0]
-            may_fit = len(checkpoint.entries) <= len(other_table.tensors) + len(other_table.buffers)
+            may_fit = stored <= len(other_table.tensors) + len(other_table.buffers)
             if may_fit and compare(other_table, checkpoint, renames).is_exact:
                 names.append(name)
     return tuple(names)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from archspec.analysis.verify.gguf import match_gguf
 from archspec.analysis.verify.naming import NamingVariant, Rename, apply_renames, respell, respell_live
+from archspec.analysis.verify.surplus import describe_names, find_surplus, fit_quantized
 from archspec.core.addresses.repeats import NamePattern, collapse_names
 from archspec.core.reports.results import Result
 from archspec.core.reports.text import number
@@ -90,12 +91,13 @@ def compare(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename] = ()
     """Compare names, shapes and ties. Raises ArchError if renamings map two names to the same name."""
     specified = _spec_tensors(table)
     match = match_names(table, checkpoint, renames)
-    entries = match.entries
+    entries, reshaped = fit_quantized(table, checkpoint, match.entries)
+    surplus = find_surplus(checkpoint, match.remaining)
     groups = _group_names(table)
     totals = sum_entries(checkpoint.entries)
     findings = [
         *_find_missing(specified, groups, entries),
-        *_find_unexpected(match.remaining),
+        *_find_unexpected([entry for entry in match.remaining if entry.name not in surplus]),
         *_find_reshaped(specified, entries),
         *_find_tied({t.name: groups[t.name] for t in table.tensors if not t.tied_to}, entries),
         *_find_size_mismatch(checkpoint),
@@ -114,8 +116,10 @@ def compare(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename] = ()
         notes=(
             *checkpoint.notes,
             *match.notes,
+            *reshaped,
+            *describe_names(surplus),
             *_describe_ties(groups, entries),
-            *_describe_overlaps(checkpoint.entries),
+            *_describe_overlaps(checkpoint.stored),
         ),
         unmatched=tuple(match.unmatched),
     )
@@ -245,7 +249,7 @@ def _find_size_mismatch(checkpoint: Checkpoint) -> Iterator[Mismatch]:
     """Compare the size in an index with the totals, counting each tensor once or once per name: both are common."""
     if checkpoint.total_size is None:
         return
-    sums = {sum_entries(checkpoint.entries).bytes, sum(entry.bytes for entry in checkpoint.entries)}
+    sums = {sum_entries(checkpoint.stored).bytes, sum(entry.bytes for entry in checkpoint.stored)}
     if checkpoint.total_size not in sums:
         yield Mismatch("total_size", NamePattern("", (), ()), other=str(checkpoint.total_size))
 

@@ -10,6 +10,7 @@ from archspec.formats.checkpoints import safetensors, torchfile
 from archspec.formats.checkpoints.entries import Checkpoint, Entry, damaged
 from archspec.formats.checkpoints.gguf import MAGIC, is_one_model, read_gguf
 from archspec.formats.checkpoints.hub import read_remote, read_remote_gguf
+from archspec.formats.checkpoints.quantized import unpack_quantized
 from archspec.formats.checkpoints.shards import MAX_INDEX_BYTES, check_presence, read_index, read_shards
 from archspec.formats.hub import find_cached_file, find_snapshot, is_id, split_gguf_path
 
@@ -42,8 +43,14 @@ _OTHER_FORMATS = {
 def read(path: str) -> Checkpoint:
     """Read the tensors of the checkpoint at `path` from its headers; `path` can also be a name on the hub.
 
-    Raises ArchError if the checkpoint is unreadable or inconsistent.
+    Quantized weights of known layouts are one tensor each, of their logical size. Raises ArchError if the checkpoint is
+    unreadable or inconsistent.
     """
+    return unpack_quantized(_read_stored(path))
+
+
+def _read_stored(path: str) -> Checkpoint:
+    """Read the tensors of a checkpoint as they are stored."""
     if (file := split_gguf_path(path)) is not None and not os.path.lexists(path):
         return _read_hub_gguf(*file)
     if "/" in path and is_id(path) and not os.path.lexists(path):
@@ -108,7 +115,7 @@ def _read_hub(id: str) -> Checkpoint:
     """Read the checkpoint of a model from the local cache, else from the hub."""
     folder = find_snapshot(id)
     if folder is not None and any(os.path.isfile(os.path.join(folder, name)) for name in DEFAULT_FILES):
-        return read(folder)._replace(label=id)
+        return _read_stored(folder)._replace(label=id)
     return read_remote(id)
 
 

@@ -16,7 +16,8 @@ class Entry(NamedTuple):
 
     `bytes` is the size of its distinct elements. They start at byte `start` of `storage` in `file`; `storage` is "" if
     the file is a single storage. `strides` count elements, and are None for a contiguous row-major layout. A `dtype` in
-    capitals is a quantized type of GGUF.
+    capitals is a quantized type: `shape` is logical, and `bytes` includes scales. `offset` is that of `storage` in
+    `file`, None if it is unknown.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Entry(NamedTuple):
     storage: str
     start: int
     strides: tuple[int, ...] | None = None
+    offset: int | None = None
 
     @property
     def elements(self) -> int:
@@ -54,6 +56,8 @@ class Checkpoint(NamedTuple):
 
     `label` names the checkpoint in messages. `total_size` is the size in bytes stated in the index, if any. `notes`
     describe contents other than tensors. `format` is "gguf" for a file with the names and layouts of llama.cpp.
+    If quantized weights are stored in several tensors, `entries` has one logical tensor for each of them, and `packed`
+    the tensors of the files. `flat` are the names of logical tensors of which only the number of elements is known.
     """
 
     label: str
@@ -62,6 +66,13 @@ class Checkpoint(NamedTuple):
     total_size: int | None = None
     notes: tuple[str, ...] = ()
     format: str = ""
+    packed: tuple[Entry, ...] = ()
+    flat: frozenset[str] = frozenset()
+
+    @property
+    def stored(self) -> tuple[Entry, ...]:
+        """The tensors of the files."""
+        return self.packed or self.entries
 
 
 DTYPES = {

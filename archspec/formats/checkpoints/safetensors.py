@@ -37,7 +37,7 @@ def read(file: BinaryIO, size: int, label: str) -> list[Entry]:
     defects.check()
     _check_layout(entries, size - 8 - length, defects)
     defects.check()
-    return entries
+    return [entry._replace(offset=8 + length) for entry in entries]
 
 
 def _check_metadata(metadata: object, defects: DefectCollector) -> None:

@@ -35,17 +35,17 @@ def read(file: BinaryIO, size: int, label: str) -> tuple[list[Entry], list[str]]
             archive = Archive(file, size)
             loader = Loader(archive.pickle)
             root = loader.load()
-            archive.check(loader.storages)
+            offsets = archive.locate(loader.storages)
         else:
             file.seek(0)
-            root = _read_legacy_file(file, size)
+            root, offsets = _read_legacy_file(file, size)
     except PickleError as error:
         raise damaged(label, str(error), help=_HELP) from None
-    return _collect_entries(root, label)
+    return _collect_entries(root, label, offsets)
 
 
-def _read_legacy_file(file: BinaryIO, size: int) -> object:
-    """Return the mapping in a file older than PyTorch 1.6, after checking that its storages are complete."""
+def _read_legacy_file(file: BinaryIO, size: int) -> tuple[object, dict[str, int]]:
+    """Return the mapping in a file older than PyTorch 1.6, and the offsets of its storages, which must be complete."""
     loader = Loader(file)
     if loader.load() != _MAGIC or loader.load() != _VERSION:
         raise PickleError("this pickle was not written by `torch.save`")
@@ -58,6 +58,7 @@ def _read_legacy_file(file: BinaryIO, size: int) -> object:
     if sorted(cast("list[str]", keys)) != sorted(loader.storages):
         raise PickleError("the list of storages does not match the tensors")
     position = file.tell()
+    offsets: dict[str, int] = {}
     for key in cast("list[str]", keys):
         file.seek(position)
         head = file.read(8)
@@ -67,15 +68,16 @@ def _read_legacy_file(file: BinaryIO, size: int) -> object:
         stored = int.from_bytes(head, "little")
         if stored != length:
             raise PickleError(f"storage `{key}`: expected {length:,} elements, found {stored:,}")
+        offsets[key] = position + 8
         position += 8 + length * width
     if position > size:
         raise PickleError(f"file is truncated: expected {position:,} bytes, but the file has {size:,}")
     if position < size:
         raise PickleError(f"found {number(size - position, 'byte')} after the last storage")
-    return root
+    return root, offsets
 
 
-def _collect_entries(root: object, label: str) -> tuple[list[Entry], list[str]]:
+def _collect_entries(root: object, label: str, offsets: dict[str, int]) -> tuple[list[Entry], list[str]]:
     """Return the tensors in `root`, or in the mapping under one of its WRAPPERS."""
     notes: list[str] = []
     mapping = _as_mapping(root)
@@ -93,7 +95,7 @@ def _collect_entries(root: object, label: str) -> tuple[list[Entry], list[str]]:
         if name is None:
             defects.add("key", "expected strings as the keys of tensors")
         elif defects.has_name(name) and isinstance(value, View):
-            entries.append(_build_entry(name, value, label))
+            entries.append(_build_entry(name, value, label, offsets))
         else:
             ignored.append(name)
     defects.check()
@@ -112,7 +114,7 @@ def _has_tensors(mapping: dict[str | None, object] | None) -> bool:
     return mapping is not None and any(isinstance(value, View) for value in mapping.values())
 
 
-def _build_entry(name: str, view: View, label: str) -> Entry:
+def _build_entry(name: str, view: View, label: str, offsets: dict[str, int]) -> Entry:
     actual_strides: list[int] = []
     contiguous_strides: list[int] = []
     step = 1
@@ -123,4 +125,5 @@ def _build_entry(name: str, view: View, label: str) -> Entry:
         step *= size
         stored *= size if actual_strides[-1] else 1
     strides = None if actual_strides == contiguous_strides else tuple(reversed(actual_strides))
-    return Entry(name, view.shape, view.dtype, stored, label, view.storage.key, view.start, strides)
+    key = view.storage.key
+    return Entry(name, view.shape, view.dtype, stored, label, key, view.start, strides, offsets.get(key))

@@ -45,7 +45,7 @@ class Archive:
                     mismatch = f"expected one `data.pkl`, found {len(pickles)}"
                     raise PickleError(f"this zip archive was not written by `torch.save`: {mismatch}")
                 self._root = pickles[0].filename.removesuffix(_PICKLE)
-                _check_members(file, infos, archive.start_dir)
+                self._offsets = _check_members(file, infos, archive.start_dir)
                 _check_end(file, len(infos), archive.start_dir, size)
                 for name in _SMALL:
                     if f"{self._root}/{name}" in self._members:
@@ -58,8 +58,11 @@ class Archive:
         except _ERRORS as error:
             raise PickleError(f"invalid zip archive: {error}") from None
 
-    def check(self, storages: dict[str, tuple[int, int]]) -> None:
-        """Raise PickleError unless every storage, given as (number of elements, bytes per element), is complete."""
+    def locate(self, storages: dict[str, tuple[int, int]]) -> dict[str, int]:
+        """Return the offsets in the file of storages, given as (number of elements, bytes per element).
+
+        Raises PickleError unless every storage is complete.
+        """
         for key, (length, width) in storages.items():
             member = self._members.get(f"{self._root}/data/{key}")
             if member is None:
@@ -68,6 +71,7 @@ class Archive:
                 raise PickleError(f"expected uncompressed data in storage `{key}`")
             if member.file_size != length * width:
                 raise PickleError(f"storage `{key}`: expected {length * width:,} bytes, found {member.file_size:,}")
+        return {key: self._offsets[f"{self._root}/data/{key}"] for key in storages}
 
 
 _ERRORS = (
@@ -85,11 +89,13 @@ _ERRORS = (
 )
 
 
-def _check_members(file: BinaryIO, infos: list[ZipInfo], end: int) -> None:
-    """Raise PickleError unless the members follow each other up to `end`, and their headers match the directory.
+def _check_members(file: BinaryIO, infos: list[ZipInfo], end: int) -> dict[str, int]:
+    """Return the offsets of the data of members.
 
+    Raises PickleError unless the members follow each other up to `end`, and their headers match the directory:
     PyTorch locates the data of a member by the header before it, so a damaged header changes the loaded data.
     """
+    offsets: dict[str, int] = {}
     sorted_infos = sorted(infos, key=lambda info: info.header_offset)
     for info, next_start in zip(sorted_infos, [info.header_offset for info in sorted_infos[1:]] + [end], strict=True):
         start = info.header_offset
@@ -113,6 +119,8 @@ def _check_members(file: BinaryIO, infos: list[ZipInfo], end: int) -> None:
             or not _is_descriptor(descriptor, info)
         ):
             raise PickleError(f"the header of archive member `{info.filename}` is damaged")
+        offsets[info.filename] = stop - info.compress_size
+    return offsets
 
 
 def _check_end(file: BinaryIO, count: int, start: int, stop: int) -> None:
