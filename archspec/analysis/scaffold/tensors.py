@@ -9,6 +9,7 @@ from archspec.compiler.evaluate.limits import MAX_TENSORS
 from archspec.compiler.resolve.expressions import MAX_ADDRESS_LENGTH, MAX_SEGMENTS
 from archspec.core.addresses import prefixes, segments
 from archspec.core.diagnostics import ArchError, Diagnostic, make_error
+from archspec.formats.checkpoints.computed import find_computed
 from archspec.formats.checkpoints.entries import Checkpoint, Entry
 from archspec.formats.checkpoints.table import buffer_names
 from archspec.language.syntax.expressions import INVALID_SEGMENT, MAX_INTEGER_LENGTH
@@ -41,7 +42,7 @@ def classify_tensors(entries: Sequence[Entry]) -> dict[str, TensorSketch]:
             sketches[name] = sketches[name]._replace(remark="unknown: a linear map stored as [in, out]?")
         elif any_turned:
             sketches[name] = sketches[name]._replace(remark="unknown: stored as [in, out] or [out, in]?")
-    for name in buffer_names(entries):
+    for name in buffer_names(entries, find_computed(entries)):
         if sketches[name].kind == "param":
             sketches[name] = sketches[name]._replace(kind="buffer", remark="unknown: a buffer according to its name")
     return sketches

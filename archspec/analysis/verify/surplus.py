@@ -1,4 +1,4 @@
-"""Stored tensors that are no difference: added biases, and quantized weights in another form than in the spec."""
+"""Stored tensors that are no difference: computed buffers, and quantized weights in another form than in the spec."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 
 from archspec.core.addresses import join, last_segment, parent
-from archspec.core.addresses.repeats import NamePattern, collapse_names
+from archspec.core.addresses.repeats import collapse_names
 from archspec.core.resources import specs_root
+from archspec.formats.checkpoints.computed import find_computed
 from archspec.formats.checkpoints.elements import has_only_zeros
 from archspec.formats.checkpoints.entries import Checkpoint, Entry
 from archspec.formats.configs.family import read_layers
@@ -26,17 +27,14 @@ def find_surplus(checkpoint: Checkpoint, remaining: Iterable[Entry]) -> dict[str
     gptq = {entry.name for entry in checkpoint.entries if entry.dtype.startswith("GPTQ_")}
     biases = [entry for entry in remaining if last_segment(entry.name) == "bias"]
     zeros = [e for e in biases if join(parent(e.name), "weight") in gptq and has_only_zeros(e)]
-    return dict.fromkeys([entry.name for entry in zeros], "bias of zeros of a weight of GPTQ")
+    surplus = dict.fromkeys([entry.name for entry in zeros], "bias of zeros of a weight of GPTQ")
+    return surplus | find_computed(remaining)
 
 
 def describe_names(descriptions: Mapping[str, str]) -> Iterator[str]:
     """Describe surplus tensors: the kind, and the names."""
     for fold, kind in collapse_names(descriptions.items()):
-        yield f"not in the spec, ignored: {_format_names(fold)}, {kind}"
-
-
-def _format_names(fold: NamePattern) -> str:
-    return f"`{fold.pattern}`{f' ({fold.ranges})' if fold.numbers else ''}"
+        yield f"not in the spec, ignored: {fold}, {kind}"
 
 
 def fit_quantized(
@@ -64,4 +62,4 @@ def fit_quantized(
         else:
             continue
         fitted[tensor.name] = entry._replace(shape=tensor.shape)
-    return fitted, [f"{kind}: {_format_names(fold)}" for fold, kind in collapse_names(changes.items())]
+    return fitted, [f"{kind}: {fold}" for fold, kind in collapse_names(changes.items())]

@@ -267,7 +267,7 @@ def _describe_ties(groups: dict[str, list[str]], entries: dict[str, Entry]) -> I
                 storages.add(entries[name].storage_key)
                 items.append((name, ("stored separately (equality was not checked) from", stored_names[0])))
     for folded, (sentence, stored_name) in collapse_names(items):
-        yield f"{sentence} `{stored_name}`: `{folded.pattern}`{f' ({folded.ranges})' if folded.numbers else ''}"
+        yield f"{sentence} `{stored_name}`: {folded}"
 
 
 def _describe_overlaps(entries: Iterable[Entry]) -> Iterator[str]:

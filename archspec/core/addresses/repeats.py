@@ -32,6 +32,9 @@ class NamePattern(NamedTuple):
         """Format the indices: `0-2,5`; a semicolon separates the indices of different `*`."""
         return "; ".join(map(format_ranges, self.numbers))
 
+    def __str__(self) -> str:
+        return f"`{self.pattern}`{f' ({self.ranges})' if self.numbers else ''}"
+
 
 def collapse_names(items: Iterable[tuple[str, T]]) -> list[tuple[NamePattern, T]]:
     """Collapse names with equal descriptions; `items` are pairs of a name and its description.

@@ -89,8 +89,7 @@ def _build_logical(entry: Entry, weight: _Weight, counted: set[tuple[object, ...
 def _describe_unclear(unclear: Sequence[tuple[str, _Unclear]]) -> list[str]:
     notes: list[str] = []
     for fold, (layout, reason) in collapse_names(unclear):
-        names = f"`{fold.pattern}`{f' ({fold.ranges})' if fold.numbers else ''}"
-        notes.append(f"counted as stored: {names} has a name as in {layout}, but {reason}")
+        notes.append(f"counted as stored: {fold} has a name as in {layout}, but {reason}")
     return notes
 
 

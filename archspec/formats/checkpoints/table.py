@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from archspec.core.addresses import is_index, last_segment, parent, prefixes, segments
+from archspec.core.addresses.repeats import collapse_names
 from archspec.core.reports.text import beside, number, size
 from archspec.formats.checkpoints.checkpoint import read
+from archspec.formats.checkpoints.computed import find_computed
 from archspec.formats.checkpoints.entries import Entry, bits_per_element
 from archspec.ir.table import Buffer, ModuleRow, Params, Table, Tensor, Tensors
 
@@ -17,10 +19,13 @@ ROTARY = ("rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.w
 """The tensors that conversions to GGUF compute from a configuration."""
 
 
-def buffer_names(entries: Sequence[Entry]) -> frozenset[str]:
-    """Return the names of the tensors treated as buffers: integers, booleans, statistics and rotary factors."""
+def buffer_names(entries: Sequence[Entry], computed: Iterable[str]) -> frozenset[str]:
+    """Return the names of the tensors treated as buffers.
+
+    These are integers, booleans, statistics, rotary factors, and the `computed` tensors that old versions store.
+    """
     names = {entry.name for entry in entries}
-    return frozenset(
+    return frozenset(computed) | frozenset(
         entry.name
         for entry in entries
         if entry.dtype.startswith(("bool", "int", "uint"))
@@ -39,7 +44,8 @@ def load_checkpoint_table(path: str) -> Table:
     """
     checkpoint = read(path)
     entries = _sort_numerically(checkpoint.entries)
-    buffers = buffer_names(entries)
+    computed = find_computed(entries)
+    buffers = buffer_names(entries, computed)
     tensors: list[Tensor] = []
     firsts: dict[tuple[object, ...], str] = {}
     for entry in entries:
@@ -51,7 +57,7 @@ def load_checkpoint_table(path: str) -> Table:
             tensors.append(Tensor(entry.name, entry.shape, params, entry.elements, True, tied_to, None, layer, ""))
     total = sum(tensor.params for tensor in tensors)
     buffer_rows = tuple(Buffer(entry.name, entry.shape) for entry in entries if entry.name in buffers)
-    notes = [*_describe_counting(entries, buffers), *checkpoint.notes]
+    notes = [*_describe_counting(entries, buffers, computed), *checkpoint.notes]
     if checkpoint.format == "gguf" or checkpoint.packed:
         notes.append(_describe_storage(entries))
     return Table(
@@ -82,7 +88,7 @@ def _infer_modules(tensors: Iterable[Tensor]) -> tuple[ModuleRow, ...]:
     return tuple(ModuleRow(address, "", "layer" if address in layers and address else "block") for address in addresses)
 
 
-def _describe_counting(entries: Sequence[Entry], buffers: frozenset[str]) -> list[str]:
+def _describe_counting(entries: Sequence[Entry], buffers: frozenset[str], computed: Mapping[str, str]) -> list[str]:
     """Return notes on which tensors are counted, since a checkpoint does not mark parameters."""
     notes = ["a checkpoint: every real tensor is counted, as it does not specify which are parameters"]
     elements: dict[str, int] = {}
@@ -92,7 +98,9 @@ def _describe_counting(entries: Sequence[Entry], buffers: frozenset[str]) -> lis
     if elements:
         tensors = ", ".join(f"{dtype} {number(count, 'element')}" for dtype, count in elements.items())
         others = "rotary factors" if buffers.intersection(ROTARY) else "running statistics"
-        notes.append(f"not counted, as integers and {others} are treated as buffers: {tensors}")
+        others = f", {others} and computed tensors" if computed else f" and {others}"
+        notes.append(f"not counted, as integers{others} are treated as buffers: {tensors}")
+    notes += [f"computed: {fold}, {kind}" for fold, kind in collapse_names(computed.items())]
     return notes
 
 
