@@ -162,3 +162,21 @@ def test_what_safetensors_refuses_is_refused(tmp_path: Path) -> None:
             except ArchError as error:  # what we are stricter in
                 assert "is there twice" in str(error) or "of shape" in str(error)
     assert refused > 500 and accepted >= 5
+
+
+@pytest.mark.parametrize("options", [{}, {"activation_scheme": "static"}])
+def test_fp8_layers_of_transformers(tmp_path: Path, options: dict[str, Any]) -> None:
+    fp8 = pytest.importorskip("transformers.integrations.finegrained_fp8")
+    small = transformers.LlamaConfig(
+        vocab_size=50, hidden_size=256, intermediate_size=300, num_hidden_layers=2, num_attention_heads=4
+    )
+    quantization = transformers.FineGrainedFP8Config(**options)
+    with torch.device("meta"):
+        theirs = transformers.LlamaForCausalLM(small)
+    fp8.replace_with_fp8_linear(theirs, ["lm_head"], quantization, pre_quantized=True)
+    state = {name: torch.empty(t.shape, dtype=t.dtype) for name, t in theirs.state_dict().items()}
+    safetensors.save_file(state, tmp_path / "model.safetensors")
+    fields = {**small.to_dict(), "architectures": ["LlamaForCausalLM"]}
+    found = archspec.verify({**fields, "quantization_config": quantization.to_dict()}, tmp_path)
+    assert found.is_exact, found
+    assert found.dtypes["FP8_E4M3"].tensors == 14

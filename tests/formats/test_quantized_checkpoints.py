@@ -1,6 +1,7 @@
 """Bare files of quantized weights: counted at logical size, and equal to the models of their own configurations."""
 
 import json
+import random
 import struct
 from collections.abc import Mapping
 from math import ceil, prod
@@ -197,13 +198,17 @@ def int8_rows(name: str, n: int, m: int) -> Layout:
     return {f"{name}.weight": ("I8", (m, n)), f"{name}.weight_scale": ("BF16", (m, 1))}
 
 
-def packed(name: str, n: int, m: int) -> Layout:
+def packed(name: str, n: int, m: int, bits: int = 4) -> Layout:
     """compressed-tensors, `pack-quantized`."""
     return {
-        f"{name}.weight_packed": ("I32", (m, n // 8)),
+        f"{name}.weight_packed": ("I32", (m, ceil(n / (32 // bits)))),
         f"{name}.weight_scale": ("BF16", (m, n // 128)),
         f"{name}.weight_shape": ("I64", (2,)),
     }
+
+
+def packed8(name: str, n: int, m: int) -> Layout:
+    return packed(name, n, m, 8)
 
 
 def mxfp4_pairs(name: str, n: int, m: int) -> Layout:
@@ -223,7 +228,7 @@ def nvfp4(name: str, n: int, m: int) -> Layout:
 
 LAYOUTS = [
     gptq, gptq_without, awq, awq_gemv, awq_gemv_fast, awq_marlin, int8, nf4, fp4, nf4_in_bfloat16, fp8_blocks,
-    fp8_static, fp8_tensor, fp8_rows, fp8_inputs, int8_rows, packed, mxfp4_pairs, nvfp4,
+    fp8_static, fp8_tensor, fp8_rows, fp8_inputs, int8_rows, packed, packed8, mxfp4_pairs, nvfp4,
 ]  # fmt: skip
 
 
@@ -351,7 +356,7 @@ def test_what_is_not_certain_is_said(tmp_path: Path) -> None:
         ({**nf4("a", 64, 64), "a.weight.absmax": ("F32", (3,))}, "as in bitsandbytes, but the sizes"),
         ({"a_blocks": ("U8", (2, 3, 4, 16)), "a_scales": ("U8", (2, 3, 5))}, "as in MXFP4, but the shapes"),
         ({**fp8_blocks("a", 4, 6), "a.weight_scale_inv": ("F32", (7, 9))}, "FP8_E4M3 with scales, but the shapes"),
-        ({**packed("a", 256, 64)}, "does not have the size that `weight_shape` states"),
+        ({**packed("a", 256, 64)}, "the size is not that of the shape in `weight_shape`"),
     ],
 )
 def test_other_shapes_are_counted_as_stored(tmp_path: Path, layout: Layout, said: str) -> None:
@@ -359,6 +364,22 @@ def test_other_shapes_are_counted_as_stored(tmp_path: Path, layout: Layout, said
     assert {entry.name: entry.shape for entry in checkpoint.entries} == {name: s for name, (_, s) in layout.items()}
     (note,) = checkpoint.notes
     assert note.startswith("counted as stored: ") and said in note
+
+
+def test_any_shapes_can_be_read(tmp_path: Path) -> None:
+    source = random.Random(0)
+    layouts: list[Any] = [gptq, awq, awq_gemv, awq_gemv_fast, int8, nf4, fp4, fp8_static, fp8_rows, packed, nvfp4]
+    layouts += [lambda _, n, m: {"a_blocks": ("U8", (n, m, 2, 16)), "a_scales": ("U8", (n, m, 2))}]
+    path = tmp_path / "m.safetensors"
+    for _ in range(300):
+        layout: Layout = source.choice(layouts)("a", 128, 64)
+        for name in source.sample([*layout], source.randint(1, len(layout))):
+            size = source.choice([(), (0,), (1,), (64,), (0, 3), (64, 8), (1, 64), (8, 64), (2, 64, 1), (2, 3, 0, 16)])
+            layout[name] = (source.choice([layout[name][0], *WIDTHS]), size)
+        data = {key: source.randbytes(16) for key, value in layout.items() if value == ("I64", (2,))}
+        checkpoint = read(str(write(path, layout, data)))
+        assert sum(entry.bytes for entry in checkpoint.stored) == sum(entry.bytes for entry in checkpoint.entries)
+        assert load_table(str(path))[0].is_consistent()
 
 
 def test_names_alone_are_not_a_layout(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from archspec.formats.checkpoints.entries import Checkpoint, Entry
 from archspec.formats.configs.family import read_layers
 from archspec.ir.table import Table
 
-_TURNED = ("GPTQ_", "AWQ_", "BNB_")
+_OUTPUT_FIRST_TYPES = ("GPTQ_", "AWQ_", "BNB_")
 """Types of quantized weights that are stored as [out, in], also in transposed linear layers."""
 
 
@@ -31,7 +31,7 @@ def find_surplus(checkpoint: Checkpoint, remaining: Iterable[Entry]) -> dict[str
     return surplus | find_computed(remaining)
 
 
-def describe_names(descriptions: Mapping[str, str]) -> Iterator[str]:
+def describe_surplus(descriptions: Mapping[str, str]) -> Iterator[str]:
     """Describe surplus tensors: the kind, and the names."""
     for fold, kind in collapse_names(descriptions.items()):
         yield f"not in the spec, ignored: {fold}, {kind}"
@@ -42,9 +42,10 @@ def fit_quantized(
 ) -> tuple[dict[str, Entry], list[str]]:
     """Bring quantized weights into the form of the spec; also return notes.
 
-    A weight may have only a number of elements. Transposed linear layers are quantized as [out, in].
+    Of some weights, only the number of elements is known, rounded up to pairs. Transposed linear layers are quantized
+    as [out, in].
     """
-    if not checkpoint.packed:
+    if not checkpoint.packed_entries:
         return entries, []
     types = {module.address: module.type for module in table.modules}
     kinds = read_layers(specs_root(), "LORA").kinds
@@ -55,9 +56,13 @@ def fit_quantized(
         entry = entries.get(tensor.name)
         if entry is None or entry.shape == tensor.shape:
             continue
-        if entry.name in checkpoint.flat and entry.elements == prod(tensor.shape):
+        if entry.name in checkpoint.flat_names and entry.elements - prod(tensor.shape) in (0, 1):
             changes[entry.name] = "only element counts were compared"
-        elif tensor.layer in transposed and entry.dtype.startswith(_TURNED) and entry.shape == tensor.shape[::-1]:
+        elif (
+            tensor.layer in transposed
+            and entry.dtype.startswith(_OUTPUT_FIRST_TYPES)
+            and entry.shape == tensor.shape[::-1]
+        ):
             changes[entry.name] = "quantized as [out, in], in the spec [in, out]"
         else:
             continue

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from archspec.analysis.verify.gguf import match_gguf
 from archspec.analysis.verify.naming import NamingVariant, Rename, apply_renames, respell, respell_live
-from archspec.analysis.verify.surplus import describe_names, find_surplus, fit_quantized
+from archspec.analysis.verify.surplus import describe_surplus, find_surplus, fit_quantized
 from archspec.core.addresses.repeats import NamePattern, collapse_names
 from archspec.core.reports.results import Result
 from archspec.core.reports.text import number
@@ -117,7 +117,7 @@ def compare(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename] = ()
             *checkpoint.notes,
             *match.notes,
             *reshaped,
-            *describe_names(surplus),
+            *describe_surplus(surplus),
             *_describe_ties(groups, entries),
             *_describe_overlaps(checkpoint.stored),
         ),

@@ -56,8 +56,8 @@ class Checkpoint(NamedTuple):
 
     `label` names the checkpoint in messages. `total_size` is the size in bytes stated in the index, if any. `notes`
     describe contents other than tensors. `format` is "gguf" for a file with the names and layouts of llama.cpp.
-    If quantized weights are stored in several tensors, `entries` has one logical tensor for each of them, and `packed`
-    the tensors of the files. `flat` are the names of logical tensors of which only the number of elements is known.
+    If quantized weights are stored in several tensors, `entries` has one logical tensor for each of them, and
+    `packed_entries` the tensors of the files. `flat_names` are the names of logical tensors of unknown shape.
     """
 
     label: str
@@ -66,13 +66,13 @@ class Checkpoint(NamedTuple):
     total_size: int | None = None
     notes: tuple[str, ...] = ()
     format: str = ""
-    packed: tuple[Entry, ...] = ()
-    flat: frozenset[str] = frozenset()
+    packed_entries: tuple[Entry, ...] = ()
+    flat_names: frozenset[str] = frozenset()
 
     @property
     def stored(self) -> tuple[Entry, ...]:
         """The tensors of the files."""
-        return self.packed or self.entries
+        return self.packed_entries or self.entries
 
 
 DTYPES = {

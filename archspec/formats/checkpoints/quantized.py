@@ -23,9 +23,11 @@ from archspec.formats.checkpoints.safetensors import parse_json
 
 _Stored = Mapping[str, Entry]
 _Shape = tuple[int, ...]
+_Layouts = set[tuple[str, _Shape, int]]
+"""Fitting layouts: method, logical shape and bits."""
 
 
-class _Weight(NamedTuple):
+class _QuantizedWeight(NamedTuple):
     """A quantized weight: its logical name and shape, type and method, and the other tensors that belong to it.
 
     `is_flat` means that only the number of elements is known.
@@ -39,7 +41,7 @@ class _Weight(NamedTuple):
     is_flat: bool = False
 
 
-class _Unclear(NamedTuple):
+class _LayoutMismatch(NamedTuple):
     """Tensors with the names of a layout, but other shapes."""
 
     layout: str
@@ -51,17 +53,17 @@ def unpack_quantized(checkpoint: Checkpoint) -> Checkpoint:
     if checkpoint.format == "gguf":
         return checkpoint
     stored = {entry.name: entry for entry in checkpoint.entries}
-    weights: dict[str, _Weight] = {}
-    unclear: list[tuple[str, _Unclear]] = []
+    weights: dict[str, _QuantizedWeight] = {}
+    mismatches: list[tuple[str, _LayoutMismatch]] = []
     for entry in checkpoint.entries:
         weight = _recognize(entry, stored)
-        if isinstance(weight, _Weight) and weight.name != entry.name and weight.name in stored:
-            weight = _Unclear(weight.method, f"`{last_segment(weight.name)}` is stored, too")
-        if isinstance(weight, _Weight):
+        if isinstance(weight, _QuantizedWeight) and weight.name != entry.name and weight.name in stored:
+            weight = _LayoutMismatch(weight.method, f"`{last_segment(weight.name)}` is stored, too")
+        if isinstance(weight, _QuantizedWeight):
             weights[entry.name] = weight
         elif weight is not None:
-            unclear.append((entry.name, weight))
-    notes = (*checkpoint.notes, *_describe(weights), *_describe_unclear(unclear))
+            mismatches.append((entry.name, weight))
+    notes = (*checkpoint.notes, *_describe(weights), *_describe_mismatches(mismatches))
     if not weights:
         return checkpoint._replace(notes=notes)
     others = {other.name for weight in weights.values() for other in weight.others}
@@ -73,10 +75,10 @@ def unpack_quantized(checkpoint: Checkpoint) -> Checkpoint:
         elif entry.name not in others:
             entries.append(entry)
     flat = frozenset([weight.name for weight in weights.values() if weight.is_flat])
-    return checkpoint._replace(entries=tuple(entries), notes=notes, packed=checkpoint.entries, flat=flat)
+    return checkpoint._replace(entries=tuple(entries), notes=notes, packed_entries=checkpoint.entries, flat_names=flat)
 
 
-def _build_logical(entry: Entry, weight: _Weight, counted: set[tuple[object, ...]]) -> Entry:
+def _build_logical(entry: Entry, weight: _QuantizedWeight, counted: set[tuple[object, ...]]) -> Entry:
     """Return the logical tensor; the bytes of a tensor that several weights share are `counted` once."""
     bytes = entry.bytes
     for other in weight.others:
@@ -86,14 +88,14 @@ def _build_logical(entry: Entry, weight: _Weight, counted: set[tuple[object, ...
     return entry._replace(name=weight.name, shape=weight.shape, dtype=weight.dtype, bytes=bytes, strides=None)
 
 
-def _describe_unclear(unclear: Sequence[tuple[str, _Unclear]]) -> list[str]:
+def _describe_mismatches(mismatches: Sequence[tuple[str, _LayoutMismatch]]) -> list[str]:
     notes: list[str] = []
-    for fold, (layout, reason) in collapse_names(unclear):
+    for fold, (layout, reason) in collapse_names(mismatches):
         notes.append(f"counted as stored: {fold} has a name as in {layout}, but {reason}")
     return notes
 
 
-def _describe(weights: Mapping[str, _Weight]) -> list[str]:
+def _describe(weights: Mapping[str, _QuantizedWeight]) -> list[str]:
     """Describe the weights of each method."""
     methods: dict[str, list[str]] = {}
     for name, weight in weights.items():
@@ -112,7 +114,7 @@ def _describe(weights: Mapping[str, _Weight]) -> list[str]:
 # Recognition ----------------------------------------------------------------------------------------------------------
 
 
-def _recognize(entry: Entry, stored: _Stored) -> _Weight | _Unclear | None:
+def _recognize(entry: Entry, stored: _Stored) -> _QuantizedWeight | _LayoutMismatch | None:
     """Return the weight whose largest tensor is `entry`, if its layout is known."""
     name, layer, last = entry.name, parent(entry.name), last_segment(entry.name)
     if last == "qweight":
@@ -121,9 +123,9 @@ def _recognize(entry: Entry, stored: _Stored) -> _Weight | _Unclear | None:
         return _recognize_4bit(entry, stored)
     if last == "weight" and entry.dtype == "int8" and (scales := stored.get(join(layer, "SCB"))) is not None:
         if scales.shape != entry.shape[:1]:
-            return _Unclear("bitsandbytes", "the shapes of `weight` and `SCB` do not fit")
+            return _LayoutMismatch("bitsandbytes", "the shapes of `weight` and `SCB` do not fit")
         others = _siblings(stored, layer, "SCB", "weight_format")
-        return _Weight(name, entry.shape, "BNB_INT8", "bitsandbytes, 8 bits", others)
+        return _QuantizedWeight(name, entry.shape, "BNB_INT8", "bitsandbytes, 8 bits", others)
     if last == "blocks" or last.endswith("_blocks"):
         return _recognize_blocks(entry, stored)
     if last == "weight_packed" and entry.dtype == "int32":
@@ -134,61 +136,62 @@ def _recognize(entry: Entry, stored: _Stored) -> _Weight | _Unclear | None:
 
 
 def _siblings(stored: _Stored, layer: str, *names: str) -> tuple[Entry, ...]:
-    return tuple([stored[name] for name in (join(layer, sibling) for sibling in names) if name in stored])
+    start = f"{layer}." if layer else ""
+    return tuple([stored[start + name] for name in names if start + name in stored])
 
 
 def _is_real(entry: Entry | None) -> bool:
     return entry is not None and entry.dtype.startswith(("float", "bfloat"))
 
 
-def _recognize_integers(entry: Entry, layer: str, stored: _Stored) -> _Weight | _Unclear | None:
+def _recognize_integers(entry: Entry, layer: str, stored: _Stored) -> _QuantizedWeight | _LayoutMismatch | None:
     """Recognize integers that GPTQ and AWQ pack into larger ones."""
-    scales, zeros, order = (stored.get(join(layer, name)) for name in ("scales", "qzeros", "g_idx"))
+    scales, zeros, group_index = (stored.get(join(layer, name)) for name in ("scales", "qzeros", "g_idx"))
     if scales is None:
         return None
-    layouts: set[tuple[str, _Shape, int]] = set()
+    layouts: _Layouts = set()
     if len(entry.shape) == 2 and len(scales.shape) == 2 and _is_real(scales) and entry.elements and scales.elements:
-        layouts = _fit_gptq(entry, scales, zeros, order)
-        if order is None:
+        layouts = _fit_gptq(entry, scales, zeros, group_index)
+        if group_index is None:
             layouts |= _fit_awq(entry, scales, zeros)
     if len(layouts) != 1:
         reason = "the shapes fit several layouts" if layouts else "the shapes fit no layout"
-        return _Unclear("GPTQ or AWQ", reason)
+        return _LayoutMismatch("GPTQ or AWQ", reason)
     ((method, shape, bits),) = layouts
     others = _siblings(stored, layer, "qzeros", "scales", "g_idx")
     others += _siblings(stored, parent(layer), "act.scales") if method == "AWQ" else ()
-    return _Weight(join(layer, "weight"), shape, f"{method}_{bits}", f"{method}, {bits} bits", others)
+    return _QuantizedWeight(join(layer, "weight"), shape, f"{method}_{bits}", f"{method}, {bits} bits", others)
 
 
-def _fit_gptq(entry: Entry, scales: Entry, zeros: Entry | None, order: Entry | None) -> set[tuple[str, _Shape, int]]:
+def _fit_gptq(entry: Entry, scales: Entry, zeros: Entry | None, group_index: Entry | None) -> _Layouts:
     """Return the fitting layout: qweight [n b / 32, m], qzeros [groups, m b / 32], scales [groups, m], g_idx [n]."""
     (rows, columns), (groups, outputs) = entry.shape, scales.shape
-    layouts: set[tuple[str, _Shape, int]] = set()
-    if entry.dtype != "int32" or columns != outputs or (order is None and zeros is None):
+    layouts: _Layouts = set()
+    if entry.dtype != "int32" or columns != outputs or (group_index is None and zeros is None):
         return layouts
     for bits in range(2, 9):
         inputs, remainder = divmod(rows * 32, bits)
-        is_order_fit = order is None or order.shape == (inputs,)
+        is_index_fit = group_index is None or group_index.shape == (inputs,)
         is_zeros_fit = zeros is None or (outputs * bits % 32 == 0 and zeros.shape == (groups, outputs * bits // 32))
-        if not remainder and groups <= inputs and is_order_fit and is_zeros_fit:
+        if not remainder and groups <= inputs and is_index_fit and is_zeros_fit:
             layouts.add(("GPTQ", (outputs, inputs), bits))
     return layouts
 
 
-def _fit_awq(entry: Entry, scales: Entry, zeros: Entry | None) -> set[tuple[str, _Shape, int]]:
+def _fit_awq(entry: Entry, scales: Entry, zeros: Entry | None) -> _Layouts:
     """Return the fitting layouts of 4 bits: `gemm`, `gemv`, `gemv_fast`, `marlin`."""
-    (rows, columns), (first, second) = entry.shape, scales.shape
+    (rows, columns), (scale_rows, scale_columns) = entry.shape, scales.shape
     shapes: set[_Shape] = set()
     if entry.dtype == "int32":
-        is_gemm = 8 * columns == second and first < rows and rows % first == 0
-        if is_gemm and (zeros is None or zeros.shape == (first, columns)):
-            shapes.add((second, rows))
-        if zeros is not None and rows == first == zeros.shape[0] and second == 8 * zeros.shape[-1]:
+        is_gemm = 8 * columns == scale_columns and scale_rows < rows and rows % scale_rows == 0
+        if is_gemm and (zeros is None or zeros.shape == (scale_rows, columns)):
+            shapes.add((scale_columns, rows))
+        if zeros is not None and rows == scale_rows and zeros.shape == (rows, scale_columns / 8):
             shapes.add((rows, 8 * columns))
-        if zeros is None and columns == 2 * second and 16 * rows % first == 0:
-            shapes.add((second, 16 * rows))
-    elif entry.dtype == "int16" and zeros is not None and zeros.shape == scales.shape and 4 * rows == second:
-        shapes.add((second, columns))
+        if zeros is None and columns == 2 * scale_columns and 16 * rows % scale_rows == 0:
+            shapes.add((scale_columns, 16 * rows))
+    elif entry.dtype == "int16" and zeros is not None and zeros.shape == scales.shape and 4 * rows == scale_columns:
+        shapes.add((scale_columns, columns))
     return {("AWQ", shape, 4) for shape in shapes}
 
 
@@ -196,7 +199,7 @@ _STATE = "quant_state.bitsandbytes__"
 _MAX_STATE_BYTES = 1 << 16
 
 
-def _recognize_4bit(entry: Entry, stored: _Stored) -> _Weight | _Unclear | None:
+def _recognize_4bit(entry: Entry, stored: _Stored) -> _QuantizedWeight | _LayoutMismatch | None:
     """Recognize 4-bit numbers of bitsandbytes, two in a byte; a JSON object that is stored as bytes has the shape."""
     name = entry.name
     type = next((type for type in ("nf4", "fp4") if f"{name}.{_STATE}{type}" in stored), "")
@@ -208,8 +211,8 @@ def _recognize_4bit(entry: Entry, stored: _Stored) -> _Weight | _Unclear | None:
     blocks = stored[f"{name}.absmax"].elements
     is_fit = any(-(-elements // size) == blocks for size in (32, 64, 128, 256, 512, 1024, 2048, 4096))
     if not is_fit or -(-elements // 2) != entry.bytes:
-        return _Unclear("bitsandbytes", "the sizes of the weight and `absmax` do not fit")
-    return _Weight(name, shape or (elements,), f"BNB_{type.upper() or '4'}", title, others, shape is None)
+        return _LayoutMismatch("bitsandbytes", "the sizes of the weight and `absmax` do not fit")
+    return _QuantizedWeight(name, shape or (elements,), f"BNB_{type.upper() or '4'}", title, others, shape is None)
 
 
 def _read_shape(entry: Entry) -> _Shape | None:
@@ -225,7 +228,7 @@ def _read_shape(entry: Entry) -> _Shape | None:
     return tuple([size for size in sizes if is_size(size)]) if sizes and all(map(is_size, sizes)) else None
 
 
-def _recognize_blocks(entry: Entry, stored: _Stored) -> _Weight | _Unclear | None:
+def _recognize_blocks(entry: Entry, stored: _Stored) -> _QuantizedWeight | _LayoutMismatch | None:
     """Recognize MXFP4 of gpt-oss: blocks [..., outputs, groups, 16] of pairs, and scales [..., outputs, groups].
 
     `transformers` names them NAME_blocks, and transposes the experts of NAME; OpenAI names them NAME.blocks.
@@ -235,15 +238,15 @@ def _recognize_blocks(entry: Entry, stored: _Stored) -> _Weight | _Unclear | Non
     if scales is None or (entry.dtype, scales.dtype) != ("uint8", "uint8"):
         return None
     if len(entry.shape) < 3 or entry.shape[-1] != 16 or entry.shape[:-1] != scales.shape:
-        return _Unclear("MXFP4", "the shapes of blocks and scales do not fit")
+        return _LayoutMismatch("MXFP4", "the shapes of blocks and scales do not fit")
     *experts, outputs, groups, _ = entry.shape
     shape = (*experts, outputs, groups * 32)
     if name.endswith("_") and experts:
         shape = (*experts, groups * 32, outputs)
-    return _Weight(name[:-1], shape, "MXFP4", "MXFP4", (scales,))
+    return _QuantizedWeight(name[:-1], shape, "MXFP4", "MXFP4", (scales,))
 
 
-def _recognize_packed(entry: Entry, layer: str, stored: _Stored) -> _Weight | _Unclear | None:
+def _recognize_packed(entry: Entry, layer: str, stored: _Stored) -> _QuantizedWeight | _LayoutMismatch | None:
     """Recognize integers of compressed-tensors, which stores the shape as two integers."""
     shape = stored.get(join(layer, "weight_shape"))
     scales = stored.get(join(layer, "weight_scale"))
@@ -251,15 +254,14 @@ def _recognize_packed(entry: Entry, layer: str, stored: _Stored) -> _Weight | _U
         return None
     data = read_elements(shape) if shape.shape == (2,) and shape.dtype in ("int64", "int32") else None
     if data is None:
-        return _Unclear("compressed-tensors", "`weight_shape` cannot be read")
-    outputs, inputs = unpack("<2q" if shape.dtype == "int64" else "<2i", data)
-    fits = [bits for bits in range(2, 9) if entry.shape in _packed_shapes(outputs, inputs, bits)]
-    if len(fits) != 1:
-        return _Unclear("compressed-tensors", "`weight_packed` does not have the size that `weight_shape` states")
+        return _LayoutMismatch("compressed-tensors", "`weight_shape` cannot be read")
+    outputs, inputs = unpack("<2Q" if shape.dtype == "int64" else "<2I", data)
+    if not any(entry.shape in _packed_shapes(outputs, inputs, bits) for bits in range(2, 9)):
+        return _LayoutMismatch("compressed-tensors", "the size is not that of the shape in `weight_shape`")
     parts = ("weight_scale", "weight_shape", "weight_zero_point", "weight_g_idx", "input_scale", "input_zero_point")
     others = _siblings(stored, layer, *parts)
-    method = f"compressed-tensors, {fits[0]} bits"
-    return _Weight(join(layer, "weight"), (outputs, inputs), f"INT{fits[0]}", method, others)
+    method = "compressed-tensors, packed integers"
+    return _QuantizedWeight(join(layer, "weight"), (outputs, inputs), "PACKED_INT", method, others)
 
 
 def _packed_shapes(outputs: int, inputs: int, bits: int) -> set[_Shape]:
@@ -280,7 +282,9 @@ _CACHE_SCALES = ("q_scale", "k_scale", "v_scale")
 """Names of scales of queries and of cached keys and values, in the module that contains the layer."""
 
 
-def _recognize_scaled(entry: Entry, layer: str, last: str, stored: _Stored) -> _Weight | _Unclear | None:
+def _recognize_scaled(
+    entry: Entry, layer: str, last: str, stored: _Stored
+) -> _QuantizedWeight | _LayoutMismatch | None:
     """Recognize numbers of 8 bits, or of 4 bits in pairs, beside which their scales are stored."""
     base = entry.name.removesuffix("_packed") if last == "weight_packed" else entry.name
     others = tuple([stored[base + end] for end in _SCALES if base + end in stored])
@@ -296,13 +300,13 @@ def _recognize_scaled(entry: Entry, layer: str, last: str, stored: _Stored) -> _
     elif entry.dtype == "uint8" or (entry.dtype == "int8" and not _is_real(scales)):
         return None
     elif scales is not None and not _is_grid(scales.shape, shape):
-        return _Unclear(f"{dtype} with scales", "the shapes do not fit")
-    return _Weight(base, shape, dtype, f"{dtype.replace('_', ' ')} with scales", others)
+        return _LayoutMismatch(f"{dtype} with scales", "the shapes do not fit")
+    return _QuantizedWeight(base, shape, dtype, f"{dtype.replace('_', ' ')} with scales", others)
 
 
 def _paired_type(entry: Entry, scales: Entry) -> str:
     """Return the type of numbers of 4 bits of which a byte has two: a scale belongs to 32 (MXFP4) or 16 (NVFP4)."""
-    if entry.dtype not in ("int8", "uint8") or not entry.shape or scales.shape[:-1] != entry.shape[:-1]:
+    if entry.dtype not in ("int8", "uint8") or not scales.shape or scales.shape[:-1] != entry.shape[:-1]:
         return ""
     if scales.dtype in ("uint8", "float8_e8m0fnu") and scales.shape[-1] * 16 == entry.shape[-1]:
         return "MXFP4"

@@ -58,7 +58,7 @@ def load_checkpoint_table(path: str) -> Table:
     total = sum(tensor.params for tensor in tensors)
     buffer_rows = tuple(Buffer(entry.name, entry.shape) for entry in entries if entry.name in buffers)
     notes = [*_describe_counting(entries, buffers, computed), *checkpoint.notes]
-    if checkpoint.format == "gguf" or checkpoint.packed:
+    if checkpoint.format == "gguf" or checkpoint.packed_entries:
         notes.append(_describe_storage(entries))
     return Table(
         checkpoint.label,
