@@ -11,6 +11,7 @@ from archspec import ArchError
 from archspec.formats import hub
 from archspec.formats.checkpoints import hub as checkpoint_hub
 from archspec.formats.checkpoints import safetensors as safetensors_headers
+from archspec.formats.checkpoints.quantized import unpack_quantized
 from archspec.formats.hub import FileStart, HubFileNotFoundError, HubUnavailableError
 
 
@@ -251,3 +252,19 @@ def test_the_directory_of_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found[:2] == ["/of/HF_HUB_CACHE", "/of/HUGGINGFACE_HUB_CACHE"]
     assert found[2:] == ["/of/HF_HOME/hub", "/of/XDG_CACHE_HOME/huggingface/hub"]
     assert hub.cache_directory() == "/home/me/.cache/huggingface/hub"
+
+
+def test_shapes_that_are_elements_are_not_requested(files: dict[str, bytes]) -> None:
+    sizes = {"a.weight": 1024, "a.weight.absmax": 128, "a.weight.quant_state.bitsandbytes__nf4": 80}
+    header: dict[str, Any] = {}
+    start = 0
+    for name, size in sizes.items():
+        dtype, shape = ("F32", [size // 4]) if name.endswith("absmax") else ("U8", [size])
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [start, start + size]}
+        start += size
+    text = json.dumps(header).encode()
+    files[checkpoint_hub.DEFAULT_FILE] = len(text).to_bytes(8, "little") + text + bytes(start)
+    found = unpack_quantized(checkpoint_hub.read_remote("owner/net"))
+    assert [(entry.name, entry.shape) for entry in found.entries] == [("a.weight", (2048,))]
+    assert found.flat_names == {"a.weight"}
+    assert "the shapes of 1 quantized tensor cannot be read, only element counts" in found.notes
