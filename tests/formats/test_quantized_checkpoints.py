@@ -438,7 +438,7 @@ def test_it_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert main(["scaffold", path]) == 0
     (tmp_path / "draft.arch").write_text(capsys.readouterr().out)
     assert main(["verify", str(tmp_path / "draft.arch"), path]) == 0
-    assert "each stored as `qweight`, `qzeros`, `scales` and `g_idx`" in capsys.readouterr().out
+    assert "stored as `qweight`, `qzeros`, `scales` and `g_idx`" in capsys.readouterr().out
 
 
 def test_weights_that_are_quantized_are_not_loaded(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def _describe(weights: Mapping[str, _QuantizedWeight]) -> list[str]:
         parts = dict.fromkeys(last_segment(part) for n in names for part in (n, *(o.name for o in weights[n].others)))
         tensors = listed([f"`{part}`" for part in parts])
         count = number(len(names), "tensor")
-        notes.append(f"quantized ({method}): {count} counted at logical size, each stored as {tensors}")
+        notes.append(f"quantized ({method}): {count} counted at logical size, stored as {tensors}")
         if flat := sum(weights[name].is_flat for name in names):
             notes.append(f"the shapes of {number(flat, 'quantized tensor')} cannot be read, only element counts")
     return notes
