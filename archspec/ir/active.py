@@ -17,7 +17,7 @@ from functools import cache, cached_property, reduce
 from itertools import groupby
 from typing import Literal, TypeAlias
 
-from archspec.core.addresses import is_inside, parent, prefixes, relative
+from archspec.core.addresses import is_inside, last_segment, parent, prefixes, relative
 from archspec.core.algebra import Dim, Expression, product, substitute, symbols
 from archspec.core.diagnostics import ArchError
 from archspec.core.record import Record
@@ -101,7 +101,7 @@ class ActiveParts:
         outputs: list[Part] = ["whole"] * len(body.outputs)
         self._module = body.module
         self._reads = _Reader().read(body, tuple(inputs), tuple(outputs))
-        self._parts_below = cache(self._find_below)
+        self.below: Callable[[str], dict[str, Part]] = cache(self._find_below)
         self._parts_of_reads: dict[int, dict[str, Part]] = {}
         self._parts_of_readers: dict[Hashable, dict[str, Part]] = {}
 
@@ -114,13 +114,19 @@ class ActiveParts:
             parts[name] = _join_parts(parts[name], part) if name in parts else part
         return parts
 
+    def part(self, name: str) -> Part:
+        """Return the part of a tensor, by the name under which it is counted."""
+        if self._module.aliases:
+            return self.by_name.get(name)
+        return self.below(parent(name)).get(last_segment(name))
+
     def of_all(self, tensors: Tensors) -> list[Part]:
         """Return the part of each tensor; None for tensors that are not counted.
 
         The parts of a repeated module are copied if the same parts of the original module are read.
         """
         repeats = tensors.repeats
-        if not self._module.aliases and all(self._parts_below(r.address) == self._parts_below(r.of) for r in repeats):
+        if not self._module.aliases and all(self.below(r.address) == self.below(r.of) for r in repeats):
             repeated = {repeat.of for repeat in repeats}
             return tensors.column([self._part_of_tensor(tensor, repeated) for tensor in tensors.distinct])
         counted = tensors.column([tensor.params for tensor in tensors.distinct])
@@ -130,7 +136,7 @@ class ActiveParts:
     def _part_of_tensor(self, tensor: Tensor, repeated: Container[str]) -> Part:
         """Return the part of a tensor, found in the outermost repeated module that contains it, or in its layer."""
         address = next((prefix for prefix, _ in _splits(tensor.name) if prefix in repeated), tensor.layer)
-        return self._parts_below(address).get(relative(tensor.name, address))
+        return self.below(address).get(relative(tensor.name, address))
 
     def _parts_read(self, reads: _Reads) -> dict[str, Part]:
         """Return the parts that a body reads, by relative tensor name."""

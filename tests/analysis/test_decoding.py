@@ -1,17 +1,22 @@
 """Decoding steps: their work, the weights that they read, and the cache, which is that of `transformers`."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import archspec
+from archspec.analysis.cost import decoding
+from archspec.analysis.cost.cached_values import find_cached_values
 from archspec.analysis.cost.decoding import CachePart, Decoding
 from archspec.analysis.cost.decoding_report import summary
+from archspec.analysis.cost.steps import DecodingStep
 from archspec.app.cli import main
 from archspec.core.algebra import substitute
 from archspec.core.reports.text import beside, flops
+from archspec.pipeline.model import get_compilation
 
 
 def step(model: str | archspec.Model, past: int = 100, **options: Any) -> Decoding:
@@ -530,6 +535,68 @@ def test_keys_and_values_that_attentions_share_are_kept_once(
     windows: str, k: str, v: str, cache: list[tuple[str, int, int, int]]
 ) -> None:
     assert kinds(step(archspec.loads(SHARED.format(windows=windows, k=k, v=v)))) == cache
+
+
+# Equal layers, which are expanded once -------------------------------------------------------------------------------
+
+STACK = """
+import std {{ Embedding, split_heads, merge_heads, attention }}
+dim batch, seq
+layer Weighted(hidden)(x [batch, seq, hidden]) -> [batch, seq, hidden] {{
+  weight: param [hidden, hidden]
+  return linear(x, .weight)
+}}
+block Layer(hidden = 16, heads = 2)(x [batch, seq, hidden], kept [batch, seq, hidden], table [seq, hidden])
+                                   -> (y [batch, seq, hidden], left [batch, seq, hidden]) {{
+  q = query: Weighted(hidden)(x + table) |> split_heads(heads)
+  k = key:   Weighted(hidden)({keys}) |> split_heads(heads)
+  v = value: Weighted(hidden)(x) |> split_heads(heads)
+  y = attention(causal = true)(q, {read}, v) |> merge_heads
+  return {residual}y, {left}
+}}
+block Net(hidden = 16, layers = 5)(ids int [batch, seq]) -> [batch, seq, hidden] {{
+  table: param [128, hidden]
+  x = words: Embedding(50, hidden)(ids)
+  positions = slice(axis = 0, stop = seq)(.table)
+  kept = x
+  for i in 0..layers {{
+    {lines}
+  }}
+  return x
+}}
+model "stack" = Net()
+"""
+LAYER = "x, kept = layers[i]: Layer(hidden)(x, kept, positions)"
+
+
+@pytest.mark.parametrize(
+    ("keys", "read", "residual", "left", "lines", "merges"),
+    [
+        ("x", "k", "x + ", "kept", LAYER, True),
+        ("x + table", "k", "x + ", "kept", LAYER, True),
+        ("x", "k", "", "kept", LAYER, True),  # without a residual, a layer is only read by the next one
+        # layers that are applied again
+        ("x", "k", "x + ", "kept", f"{LAYER}\n    x, kept = .layers[i](x, kept, positions)", True),
+        ("x", "k", "x + ", "kept", f"{LAYER}\n    x, kept = .layers[0](x, kept, positions)", True),
+        # keys from values that earlier layers compute, for the next layer alone or for all
+        ("kept", "k", "x + ", "x", LAYER, True),
+        ("kept", "k", "x + ", "k |> merge_heads", LAYER, True),
+        ("x", "k + split_heads(heads)(kept)", "x + ", "kept", LAYER, False),
+        ("x", "k + split_heads(heads)(kept)", "x + ", "k |> merge_heads", LAYER, False),
+        # tied weights, within a layer and between layers
+        ("x", "k", "x + ", "kept", f"tie layers[i].key.weight = layers[i].value.weight\n    {LAYER}", True),
+        ("x", "k", "x + ", "kept", f"tie layers[i].key.weight = layers[0].value.weight if i > 0\n    {LAYER}", True),
+    ],
+)
+def test_equal_layers_have_equal_figures(
+    keys: str, read: str, residual: str, left: str, lines: str, merges: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = STACK.format(keys=keys, read=read, residual=residual, left=left, lines=lines)
+    body = get_compilation(archspec.loads(text)).body
+    found, steps = step(archspec.loads(text)), DecodingStep(body, "seq")
+    assert (find_cached_values(steps) is not None) == merges
+    monkeypatch.setattr(decoding, "DecodingStep", partial(DecodingStep, merge=False))
+    assert found == step(archspec.loads(text))
 
 
 # What transformers keeps ----------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import TypeAlias
 
-from archspec.analysis.cost.step_values import AttentionRead, StepNode, StepValue
+from archspec.analysis.cost.step_values import Application, AttentionRead, StepNode, StepValue
 from archspec.analysis.cost.steps import DecodingStep
 from archspec.core.algebra import product, substitute, symbols
 from archspec.ir.ops import OPS
@@ -35,17 +35,33 @@ class CachedValues:
     """The values cached for attentions, and the operations that recompute all keys and values from them."""
 
     def __init__(
-        self, attentions: Mapping[int, AttentionRead], values: list[StepValue], recomputed: set[StepNode]
+        self,
+        application: Application,
+        attentions: Mapping[int, AttentionRead],
+        values: list[StepValue],
+        recomputed: set[StepNode],
     ) -> None:
+        self.application = application
         self.attentions = attentions
         self.values = values
         self.recomputed = recomputed
 
 
-def find_cached_values(steps: DecodingStep) -> list[CachedValues]:
-    """Return the cached values of each attention, or of each group that shares keys or values."""
+def find_cached_values(steps: DecodingStep) -> list[CachedValues] | None:
+    """Return the cached values of each attention, or of each group that shares keys or values.
+
+    Return None if merged applications do not cache values of their own.
+    """
     readers = _find_readers(steps)
-    return [_minimum_cut(attentions, sources, readers) for sources, attentions in _group_by_shared_values(steps.reads)]
+    if not all(-1 in readers[value] for value in steps.merged):
+        return None
+    result: list[CachedValues] = []
+    for sources, attentions in _group_by_shared_values(steps.reads):
+        cached = _minimum_cut(steps, attentions, sources, readers)
+        if cached is None:
+            return None
+        result.append(cached)
+    return result
 
 
 def _group_by_shared_values(
@@ -80,7 +96,7 @@ def _find_readers(steps: DecodingStep) -> Mapping[StepValue, frozenset[int]]:
     readers: dict[StepValue, frozenset[int]] = {}
 
     def attentions_of(value: StepValue) -> frozenset[int]:
-        attentions = frozenset[int]()
+        attentions = _OTHER_USE if value.has_other_uses else frozenset[int]()
         for node, i in value.users:
             if node.attention >= 0 and i == 1:
                 attentions |= {node.attention}
@@ -91,16 +107,21 @@ def _find_readers(steps: DecodingStep) -> Mapping[StepValue, frozenset[int]]:
     for node in reversed(steps.nodes):
         for value in node.results:
             readers[value] = attentions_of(value)
+    for value in steps.merged:
+        readers[value] = attentions_of(value)
     return readers
 
 
 def _minimum_cut(
-    attentions: Mapping[int, AttentionRead], shared_sources: set[StepValue], readers: Mapping[StepValue, frozenset[int]]
-) -> CachedValues:
+    steps: DecodingStep,
+    attentions: Mapping[int, AttentionRead],
+    shared_sources: set[StepValue],
+    readers: Mapping[StepValue, frozenset[int]],
+) -> CachedValues | None:
     """Find the smallest cut between the values used for these attentions alone and their keys and values.
 
     Values from which keys and values are rearranged (`shared_sources`) may have other uses: they could be cached
-    instead.
+    instead. Return None if equal applications were merged that do not contain all these values.
     """
     flow: Flow = {}
     pending = list(dict.fromkeys([value for read in attentions.values() for value in read.values]))
@@ -120,10 +141,14 @@ def _minimum_cut(
             _connect(flow, (operand, "out"), (value, "in"), inf)
             if operand not in pending:
                 pending.append(operand)
+    applications = {read.application.repeated for read in attentions.values()}
+    applications |= {(value.node.application if value.node else steps.model).repeated for value in pending}
+    if steps.merged and (len(applications) > 1 or not steps.merged.isdisjoint(pending)):
+        return None
     after_cut = _nodes_after_cut(flow)
     values = [value for value in pending if (value, "in") not in after_cut and (value, "out") in after_cut]
     recomputed = {value.node for value in pending if (value, "in") in after_cut and value.node is not None}
-    return CachedValues(attentions, values, recomputed)
+    return CachedValues(applications.pop(), attentions, values, recomputed)
 
 
 def _connect(flow: Flow, start: FlowNode, end: FlowNode, capacity: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from archspec.analysis.cost.cached_values import CachedValues, find_cached_values
@@ -11,18 +11,21 @@ from archspec.analysis.cost.latent import absorbed_macs
 from archspec.analysis.cost.memory import byte_count
 from archspec.analysis.cost.step_values import (
     NEW_POSITION,
+    Application,
     AttentionRead,
     NoDecodingStepError,
+    Parameter,
     Shape,
     StepNode,
     describe_address,
 )
 from archspec.analysis.cost.steps import DecodingStep
+from archspec.core.addresses import join, parent, prefixes, relative
 from archspec.core.algebra import Expression, product, substitute, symbols
 from archspec.core.diagnostics import make_error
 from archspec.ir.active import ActiveParts, Part, Share
 from archspec.ir.index_ranges import check_sizes
-from archspec.ir.module import Body, LocatedTensor, Type, find_member
+from archspec.ir.module import Body, LocatedTensor, Module, Type, canonical_name, find_member
 from archspec.ir.ops import OPS
 from archspec.ir.table import count_active_parameters
 from archspec.ir.work import operation_work
@@ -82,13 +85,18 @@ def compute_decoding(body: Body, values: Mapping[str, int], past: int, dtype: st
     `past` + 1 positions.
     """
     steps = _find_decoding_step(body)
+    cached = find_cached_values(steps)
+    if cached is None:
+        steps = DecodingStep(body, steps.dimension, merge=False)
+        cached = find_cached_values(steps)
+        assert cached is not None
     if steps.dimension in values:
         message = f"cannot set the size of dimension `{steps.dimension}`: a decoding step advances along it"
         raise make_error(
             "usage", message, help="remove its size; `--past N` is the number of positions before the step"
         )
     check_sizes(body, {**values, steps.dimension: past + 1})
-    return _StepFigures(body, steps, {"batch": 1, **values}, past).decoding(dtype, cache_dtype)
+    return _StepFigures(body, steps, cached, {"batch": 1, **values}, past).decoding(dtype, cache_dtype)
 
 
 def _input_dimensions(body: Body) -> list[str]:
@@ -115,17 +123,19 @@ def _find_decoding_step(body: Body) -> DecodingStep:
 class _StepFigures:
     """Computation of the figures of one step."""
 
-    def __init__(self, body: Body, steps: DecodingStep, values: Mapping[str, int], past: int) -> None:
+    def __init__(
+        self, body: Body, steps: DecodingStep, cached: list[CachedValues], values: Mapping[str, int], past: int
+    ) -> None:
         self.body = body
         self.steps = steps
         self.values = values
         self.past = past
-        self.cached = find_cached_values(steps)
+        self.cached = cached
         self.keys = {number: self._positions_read(read, 1) for number, read in steps.reads.items()}
 
     def decoding(self, dtype: str, cache_dtype: str) -> Decoding:
         """Return the figures."""
-        macs = {node: self._macs(node) for node in self.steps.nodes}
+        macs = {node: self._macs(node) * node.application.times for node in self.steps.nodes}
         total = expanded = absorbed = sum(macs.values())
         has_latent, can_absorb = False, True
         for cached in self.cached:
@@ -162,7 +172,7 @@ class _StepFigures:
                 macs = absorbed_macs(node, self.keys[node.attention], cached.recomputed, self._count_elements)
                 if macs is None:
                     return None
-                result += macs
+                result += macs * cached.application.times
         return result
 
     def _count_elements(self, shape: Shape) -> int:
@@ -213,22 +223,20 @@ class _StepFigures:
 
     def _weights_read(self) -> tuple[int, bool]:
         """Return the number of parameters that the step reads, and whether it is a bound, due to choices of experts."""
-        parts = ActiveParts(self.body).by_name
         batch = self.values["batch"]
         assert self.body.module is not None
         read = 0
         are_bound = False
         chosen: Counter[tuple[int, int]] = Counter()
-        for name in self._read_names():
+        for name, (times, part) in self._tensors_read(self.body.module).items():
             leaf = find_member(self.body.module, name)
             if not isinstance(leaf, LocatedTensor) or leaf.weight.kind != "param":
                 continue
-            part: Part = parts.get(name)
-            size = leaf.weight.size
+            size = leaf.weight.size * times
             if part == "unknown":
                 raise make_error("usage", f"the part of `{name}` that a decoding step reads is unknown")
             if part == "rows":
-                read += min(size, batch * (size // leaf.weight.shape[0]))
+                read += times * min(leaf.weight.size, batch * (leaf.weight.size // leaf.weight.shape[0]))
             elif isinstance(part, Share):
                 number = min(part.total, batch * part.number)
                 are_bound = are_bound or part.number < number
@@ -239,8 +247,44 @@ class _StepFigures:
         assert experts is not None
         return read + experts, are_bound
 
-    def _read_names(self) -> list[str]:
-        """Return the names of the parameters that operations of the step read, directly or in tables of parameters."""
+    def _tensors_read(self, module: Module) -> dict[str, tuple[int, Part]]:
+        """Return the tensors that the step reads by name: the number of equal ones, and the part that a token reads."""
+        reads = self._parameters_read()
+        parts = ActiveParts(self.body)
+        addresses = {application: application.names("") for application in {outer.repeated for outer, _ in reads}}
+        if not self._are_separate(module, parts, reads, addresses):
+            names = [canonical_name(module, full) for application, name in reads for full in application.names(name)]
+            return {name: (1, parts.part(name)) for name in names}
+        result: dict[str, tuple[int, Part]] = {}
+        for application, name in reads:
+            repeated, full_name = addresses[application.repeated], join(application.address, name)
+            if len(repeated) > 1:
+                part = parts.below(repeated[0]).get(relative(full_name, repeated[0]))
+                result[full_name] = len(repeated), part
+            else:
+                full_name = canonical_name(module, full_name)
+                result[full_name] = 1, parts.part(full_name)
+        return result
+
+    def _are_separate(
+        self,
+        module: Module,
+        parts: ActiveParts,
+        reads: Collection[Parameter],
+        addresses: Mapping[Application, Sequence[str]],
+    ) -> bool:
+        """Whether equal applications read equal parts of their own tensors alone, which nothing else reads."""
+        repeated = {address for equal in addresses.values() if len(equal) > 1 for address in equal}
+        names = [join(outer.address, name) for outer, name in reads if len(addresses[outer.repeated]) == 1]
+        names += [*module.aliases, *module.aliases.values(), *map(parent, repeated)]
+        return (
+            len(repeated) == sum([len(equal) for equal in addresses.values() if len(equal) > 1])
+            and not any(prefix in repeated for name in names for prefix in prefixes(name))
+            and all(parts.below(equal[0]) == parts.below(other) for equal in addresses.values() for other in equal[1:])
+        )
+
+    def _parameters_read(self) -> Collection[Parameter]:
+        """Return the parameters that operations of the step read, directly or in tables of parameters."""
         serving: set[StepNode] = set()
         for node in reversed(self.steps.nodes):
             in_step = any(operand is not None and operand.in_step for operand in node.operands)
@@ -248,15 +292,12 @@ class _StepFigures:
                 user in serving for result in node.results if result.is_static for user, _ in result.users
             ):
                 serving.add(node)
-        names = [value.name for node in self.steps.nodes if node in serving for value in node.operands if value]
-        return [name for name in dict.fromkeys(names) if name]
+        operands = [value for node in self.steps.nodes if node in serving for value in node.operands if value]
+        return dict.fromkeys([value.parameter for value in operands if value.parameter])
 
     def _cache_parts(self, dtype: str) -> list[CachePart]:
         """Return the parts of the cache, with equal parts of several layers combined."""
-        layer_counts: dict[tuple[str, int, int], int] = {}
-
-        def add(kind: str, positions: int, values: int) -> None:
-            layer_counts[kind, positions, values] = layer_counts.get((kind, positions, values), 0) + 1
+        layer_counts: Counter[tuple[str, int, int]] = Counter()
 
         for cached in self.cached:
             read = max(cached.attentions.values(), key=lambda read: self._positions_read(read, 0))
@@ -266,12 +307,13 @@ class _StepFigures:
             if visible is not None and any(
                 NEW_POSITION not in symbols(product(value.shape)) for value in cached.values
             ):
-                where = describe_address(read.address)
+                where = describe_address(read.application.address)
                 raise make_error("usage", f"the model has no decoding step: {where} caches tables of positions")
             values = sum(self._count_elements(value.shape) for value in cached.values)
-            add(kind, positions, values)
+            layer_counts[kind, positions, values] += cached.application.times
         for state in self.steps.states:
-            add(state.kind, state.positions, self._to_number(product(state.shape)))
+            values = self._to_number(product(state.shape))
+            layer_counts[state.kind, state.positions, values] += state.application.times
         return [
             CachePart(kind, layers, positions, values, byte_count(layers * positions * values, dtype))
             for (kind, positions, values), layers in layer_counts.items()

@@ -2,13 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from typing import TypeAlias
 
 from archspec.analysis.cost.masks import VisibleKeys
+from archspec.core.addresses import join
 from archspec.core.algebra import Dim, substitute, symbol, symbols
 from archspec.ir.module import Call
 
 Shape = tuple[Dim, ...]
+
+
+class Application:
+    """An application of a body, and the equal ones in the same body, which are not expanded.
+
+    `address` is that of the applied module. `addresses` has one address for each of the equal applications, relative to
+    the module of `parent`, the enclosing application; for the model, `parent` is None.
+    """
+
+    __slots__ = ("address", "addresses", "parent")
+
+    def __init__(self, address: str, parent: Application | None = None) -> None:
+        self.address = join(parent.address, address) if parent else address
+        self.addresses = [address]
+        self.parent = parent
+
+    @property
+    def repeated(self) -> Application:
+        """The innermost enclosing application that has equal ones, or the model."""
+        return self if self.parent is None or len(self.addresses) > 1 else self.parent.repeated
+
+    @property
+    def times(self) -> int:
+        """The number of applications that this one stands for."""
+        return len(self.addresses) * (self.parent.times if self.parent else 1)
+
+    def names(self, name: str) -> list[str]:
+        """Return the names of a tensor in all applications, from its name relative to the module."""
+        names = [join(address, name) for address in dict.fromkeys(self.addresses)]
+        return [full_name for inner in names for full_name in self.parent.names(inner)] if self.parent else names
+
+
+Parameter: TypeAlias = tuple[Application, str]
+"""A parameter that an application reads, with its name relative to the applied module."""
 
 
 class StepValue:
@@ -16,22 +52,39 @@ class StepValue:
 
     `is_static`: the value depends on no input. `in_step`: it depends on the new position; other values were computed
     earlier. `is_known`: it is computed from integers or booleans, as masks are, so it is available for all positions.
-    `name` is the name of a parameter, otherwise "". `product` is the number of the score product from which the value
-    is computed, -1 if there is none.
+    `parameter` is the parameter whose value it is, or None. `product` is the number of the score product from which the
+    value is computed, -1 if there is none. `has_other_uses`: applications that are not expanded use it.
     """
 
-    __slots__ = ("dtype", "in_step", "is_known", "is_static", "name", "node", "product", "shape", "users")
+    __slots__ = (
+        "dtype",
+        "has_other_uses",
+        "in_step",
+        "is_known",
+        "is_static",
+        "node",
+        "parameter",
+        "product",
+        "shape",
+        "users",
+    )
 
-    def __init__(self, shape: Shape, dtype: str, *, static: bool = False, step: bool = False, name: str = "") -> None:
+    def __init__(self, shape: Shape, dtype: str, *, static: bool = False, step: bool = False) -> None:
         self.shape = shape
         self.dtype = dtype
         self.is_static = static
         self.in_step = step
         self.is_known = dtype != "real"
-        self.name = name
+        self.parameter: Parameter | None = None
         self.node: StepNode | None = None
         self.users: list[tuple[StepNode, int]] = []
         self.product = -1
+        self.has_other_uses = False
+
+    def signature(self) -> Hashable:
+        """Return a key that is equal for values for which an application is expanded in the same way."""
+        source = self if self.is_static and (self.parameter or self.node) else None
+        return self.shape, self.dtype, self.is_static, self.in_step, self.is_known, self.product, source
 
 
 class StepNode:
@@ -41,11 +94,13 @@ class StepNode:
     operation reads earlier positions, but computes only the new one.
     """
 
-    __slots__ = ("address", "attention", "call", "is_convolution", "operands", "results", "shapes")
+    __slots__ = ("application", "attention", "call", "is_convolution", "operands", "results", "shapes")
 
-    def __init__(self, call: Call, address: str, operands: list[StepValue | None], shapes: list[Shape | None]) -> None:
+    def __init__(
+        self, call: Call, application: Application, operands: list[StepValue | None], shapes: list[Shape | None]
+    ) -> None:
         self.call = call
-        self.address = address
+        self.application = application
         self.operands = operands
         self.shapes = shapes
         self.results: list[StepValue] = []
@@ -62,8 +117,8 @@ class AttentionRead:
     `visible` are the keys that a query sees; None for keys of another sequence, which are all visible.
     """
 
-    def __init__(self, address: str, visible: VisibleKeys | None) -> None:
-        self.address = address
+    def __init__(self, application: Application, visible: VisibleKeys | None) -> None:
+        self.application = application
         self.visible = visible
         self.values: list[StepValue] = []
 
@@ -71,8 +126,8 @@ class AttentionRead:
 class SequenceState:
     """The input of a convolution along the sequence, at the positions that its kernel covers; or a carried state."""
 
-    def __init__(self, address: str, kind: str, shape: Shape, positions: int) -> None:
-        self.address = address
+    def __init__(self, application: Application, kind: str, shape: Shape, positions: int) -> None:
+        self.application = application
         self.kind = kind
         self.shape = shape
         self.positions = positions
@@ -89,9 +144,9 @@ class NoDecodingStepError(Exception):
     """The reason why a model has no decoding step."""
 
 
-def step_error(address: str, reason: str) -> NoDecodingStepError:
-    """Create the error that a module at an address has no decoding step."""
-    return NoDecodingStepError(f"{describe_address(address)} {reason}")
+def step_error(application: Application, reason: str) -> NoDecodingStepError:
+    """Create the error that an application has no decoding step."""
+    return NoDecodingStepError(f"{describe_address(application.address)} {reason}")
 
 
 def describe_address(address: str) -> str:

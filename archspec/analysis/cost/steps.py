@@ -10,12 +10,13 @@ follow from the rules of the operations.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from archspec.analysis.cost.attention import AttentionPart, AttentionSlots, AttentionTracer, BodyContext
 from archspec.analysis.cost.step_values import (
     KEYS_PREFIX,
     NEW_POSITION,
+    Application,
     AttentionRead,
     NoDecodingStepError,
     SequenceState,
@@ -28,7 +29,7 @@ from archspec.analysis.cost.step_values import (
 )
 from archspec.core.algebra import Dim, Polynomial, product, substitute, symbol, symbols
 from archspec.ir.fold import VisitLimit, arguments, present_outputs, propagate_forward
-from archspec.ir.module import Body, Call, Module, Type, canonical_name
+from archspec.ir.module import Body, Call, Type
 from archspec.ir.ops import OPS, Op, OpError, element_type
 from archspec.ir.ops.check import check_axes, is_list
 
@@ -36,13 +37,16 @@ from archspec.ir.ops.check import check_axes, is_list
 class DecodingStep:
     """The operations of a decoding step along a dimension.
 
-    Raises NoDecodingStepError, and ArchError if there are too many operations.
+    With `merge`, equal applications in a body that read other positions, such as the layers of a stack, are expanded
+    once; `merged` are the results of the others. Raises NoDecodingStepError, and ArchError if there are too many
+    operations.
     """
 
-    def __init__(self, body: Body, dimension: str) -> None:
-        assert body.module is not None
-        self.module: Module = body.module
+    def __init__(self, body: Body, dimension: str, *, merge: bool = True) -> None:
         self.dimension = dimension
+        self.model = Application("")
+        self.merged: set[StepValue] = set()
+        self._merge = merge
         self.nodes: list[StepNode] = []
         self.reads: dict[int, AttentionRead] = {}
         self.states: list[SequenceState] = []
@@ -51,7 +55,7 @@ class DecodingStep:
         self._index = ""
         self._types: dict[object, list[Type]] = {}  # layers with equal bodies share their calls
         inputs = [self._label_input(type) for _, type in body.inputs]
-        self._expand(body, inputs, BodyContext(), "")
+        self._expand(body, inputs, BodyContext(), self.model)
 
     def keys(self, attention: int) -> str:
         """Return the label of the axis of keys of an attention."""
@@ -74,25 +78,36 @@ class DecodingStep:
     # Expansion ----------------------------------------------------------------------------------------------------
 
     def _expand(
-        self, body: Body, inputs: Sequence[StepValue | None], context: BodyContext, address: str
+        self, body: Body, inputs: Sequence[StepValue | None], context: BodyContext, application: Application
     ) -> list[StepValue | None]:
         traced = self._tracer.trace(body, context)
         slots = dict(body.weights)
+        expanded: dict[Hashable, tuple[Application, list[StepValue | None]]] = {}
 
         def visit_op(call: Call, operands: list[StepValue | None]) -> list[StepValue | None]:
-            return self._add_operation(call, operands, traced.part(call), address)
+            return self._add_operation(call, operands, traced.part(call), application)
 
         def visit_call(call: Call, operands: list[StepValue | None]) -> list[StepValue | None]:
             assert call.body is not None
-            call_address = f"{address}.{call.address}".strip(".")
+            applied, inputs = Application(call.address, application), arguments(call, operands)
             if call.body.loop is not None:
-                return self._expand_loop(call, call.body, arguments(call, operands), call_address)
-            return self._expand(call.body, arguments(call, operands), traced.call_context(call), call_address)
+                return self._expand_loop(call, call.body, inputs, applied)
+            call_context = traced.call_context(call)
+            key = (call.body, call_context, tuple([value and value.signature() for value in inputs]))
+            if key in expanded:
+                return self._merge_application(call, inputs, *expanded[key])
+            read_count = len(self.reads) + len(self.states)
+            results = self._expand(call.body, inputs, call_context, applied)
+            reads_others = len(self.reads) + len(self.states) > read_count
+            if self._merge and reads_others and not any(v and (v.is_static or v.product >= 0) for v in results):
+                expanded[key] = applied, results
+            return results
 
         def visit_weight(name: str) -> StepValue | None:
             type = body.types[slots[name]]
-            full_name = canonical_name(self.module, f"{address}.{name}".strip("."))
-            return StepValue(type.shape, type.dtype, static=True, name=full_name)
+            value = StepValue(type.shape, type.dtype, static=True)
+            value.parameter = application, name
+            return value
 
         def visit_constant(value: object) -> StepValue | None:
             return StepValue((), element_type(value), static=True)
@@ -101,8 +116,23 @@ class DecodingStep:
             body, inputs, visit_op, visit_call, None, visit_constant, visit_weight, self._budget
         ).outputs
 
+    def _merge_application(
+        self, call: Call, inputs: Sequence[StepValue | None], equal: Application, results: Sequence[StepValue | None]
+    ) -> list[StepValue | None]:
+        """Merge a call with an equal application in the same body, and return its results."""
+        equal.addresses.append(call.address)
+        for value in inputs:
+            if value is not None:
+                value.has_other_uses = True
+        copies = [value and StepValue(value.shape, value.dtype, step=value.in_step) for value in results]
+        for copy, value in zip(copies, results, strict=True):
+            if copy is not None and value is not None:
+                copy.is_known = value.is_known
+                self.merged.add(copy)
+        return copies
+
     def _expand_loop(
-        self, call: Call, body: Body, operands: list[StepValue | None], address: str
+        self, call: Call, body: Body, operands: list[StepValue | None], application: Application
     ) -> list[StepValue | None]:
         """Expand one iteration of a loop over the sequence, whose carried values are cached."""
         loop = body.loop
@@ -110,17 +140,17 @@ class DecodingStep:
         if not any(value is not None and value.in_step for value in operands):
             return self._independent_results(None, call, [value for value in operands if value is not None])
         if self._index or loop.first != 0 or loop.iterations != symbol(self.dimension):
-            raise step_error(address, "has a loop that does not run once for each position")
+            raise step_error(application, "has a loop that does not run once for each position")
         carried: list[StepValue | None] = []
         for (_, type), value in zip(body.inputs[: loop.carried], operands, strict=False):
             assert value is not None
             if contains_label(value.shape, NEW_POSITION):
-                raise step_error(address, "has a loop that carries values of several positions")
+                raise step_error(application, "has a loop that carries values of several positions")
             carried.append(StepValue(type.shape, type.dtype, step=True))
             if type.dtype == "real":
-                self.states.append(SequenceState(address, "state", type.shape, 1))
+                self.states.append(SequenceState(application, "state", type.shape, 1))
         self._index = loop.variable
-        outputs = self._expand(body, [*carried, *operands[loop.carried :]], BodyContext(), address)
+        outputs = self._expand(body, [*carried, *operands[loop.carried :]], BodyContext(), application)
         self._index = ""
         for i, axis in enumerate(loop.axes, loop.carried):
             value = outputs[i]
@@ -149,23 +179,23 @@ class DecodingStep:
         return results
 
     def _add_operation(
-        self, call: Call, operands: list[StepValue | None], part: AttentionPart | None, address: str
+        self, call: Call, operands: list[StepValue | None], part: AttentionPart | None, application: Application
     ) -> list[StepValue | None]:
         op = OPS[call.type]
         if op.trains:
             return operands[:1]
         present = [value for value in operands if value is not None]
         if not any(value.in_step for value in present):
-            node = StepNode(call, address, operands, [value and value.shape for value in operands])
+            node = StepNode(call, application, operands, [value and value.shape for value in operands])
             self.nodes.append(node)
             return self._independent_results(node, call, present)
         number, state_count = -1, len(self.states)
         if part is not None:
             number = len(self.reads) if part.name == "score" else max([value.product for value in present])
-            shapes = self._read_attention(operands, part, number, address)
+            shapes = self._read_attention(operands, part, number, application)
         else:
-            shapes = self._read_operands(call, op, operands, address)
-        node = StepNode(call, address, operands, shapes)
+            shapes = self._read_operands(call, op, operands, application)
+        node = StepNode(call, application, operands, shapes)
         node.attention, node.is_convolution = number, len(self.states) > state_count
         self.nodes.append(node)
         key = (call, self._index, tuple([value and value.dtype for value in operands]), tuple(shapes))
@@ -184,22 +214,26 @@ class DecodingStep:
 
     # Reading ------------------------------------------------------------------------------------------------------
 
-    def _read_operands(self, call: Call, op: Op, operands: list[StepValue | None], address: str) -> list[Shape | None]:
+    def _read_operands(
+        self, call: Call, op: Op, operands: list[StepValue | None], application: Application
+    ) -> list[Shape | None]:
         """Return the shapes of operands that an operation reads: keys at all positions. Raises NoDecodingStepError."""
         shapes = [value and value.shape for value in operands]
         if op.group == "Elementwise" or (op.rearranges and len(operands) > 1):
-            return self._align_labels(call, operands, address)
+            return self._align_labels(call, operands, application)
         for value, shape in zip(operands, shapes, strict=True):
             if value is not None and shape is not None and not value.in_step and contains_label(shape, self.dimension):
-                raise step_error(address, f"combines single positions with a table of all positions (`{call.type}`)")
+                raise step_error(
+                    application, f"combines single positions with a table of all positions (`{call.type}`)"
+                )
         settings = op.settings(call.attributes)
         for i, (value, shape) in enumerate(zip(operands, shapes, strict=True)):
             if value is not None and shape is not None and contains_label(shape, NEW_POSITION):
-                self._check_not_mixed(call, op, i, operands, settings, address)
+                self._check_not_mixed(call, op, i, operands, settings, application)
         return shapes
 
     def _read_attention(
-        self, operands: list[StepValue | None], part: AttentionPart, number: int, address: str
+        self, operands: list[StepValue | None], part: AttentionPart, number: int, application: Application
     ) -> list[Shape | None]:
         """Read the keys or values of an attention at the positions visible to the new one."""
         query, source = operands
@@ -211,29 +245,31 @@ class DecodingStep:
             or (source.in_step and not contains_label(source.shape, NEW_POSITION))
             or number < 0
         ):
-            raise step_error(address, "has an unsupported form of attention")
+            raise step_error(application, "has an unsupported form of attention")
         is_along = contains_label(source.shape, NEW_POSITION)
         if is_along and source.shape[axis] != symbol(NEW_POSITION):
-            raise step_error(address, "has attention whose keys are not along one axis")
+            raise step_error(application, "has attention whose keys are not along one axis")
         if is_along and not part.visible.causal:
-            raise step_error(address, "attends to later positions")
+            raise step_error(application, "attends to later positions")
         if is_along and not part.visible.exact:
-            raise step_error(address, "attends to earlier positions by a mask that is not a window")
-        read = self.reads.setdefault(number, AttentionRead(address, part.visible if is_along else None))
+            raise step_error(application, "attends to earlier positions by a mask that is not a window")
+        read = self.reads.setdefault(number, AttentionRead(application, part.visible if is_along else None))
         read.values.append(source)
         return [query.shape, self._label_keys(source.shape, number) if is_along else source.shape]
 
     def _label_keys(self, shape: Shape, attention: int) -> Shape:
         return tuple([substitute(size, {NEW_POSITION: symbol(self.keys(attention))}) for size in shape])
 
-    def _align_labels(self, call: Call, operands: list[StepValue | None], address: str) -> list[Shape | None]:
+    def _align_labels(
+        self, call: Call, operands: list[StepValue | None], application: Application
+    ) -> list[Shape | None]:
         """Label the axes of position tables and constants by the operands with which they are combined.
 
         Values that are only combined with known values, such as two masks, are labelled later.
         """
         axis = OPS[call.type].settings(call.attributes).get("axis")
         if isinstance(axis, int) and _appends_positions(call, operands, axis):
-            raise step_error(address, f"combines several positions (`{call.type}`)")
+            raise step_error(application, f"combines several positions (`{call.type}`)")
         rank = max([len(value.shape) for value in operands if value is not None])
         labels: list[Dim | None] = [None] * rank
         for value in operands:
@@ -264,7 +300,7 @@ class DecodingStep:
             for value in operands
         )
         if appends_to_table or any(shape is not None and contains_label(shape, self.dimension) for shape in shapes):
-            raise step_error(address, f"combines single positions with a table of all positions (`{call.type}`)")
+            raise _table_error(call, application)
         return shapes
 
     def _check_not_mixed(
@@ -274,13 +310,13 @@ class DecodingStep:
         index: int,
         operands: list[StepValue | None],
         settings: Mapping[str, object],
-        address: str,
+        application: Application,
     ) -> None:
         """Raise NoDecodingStepError if an operation combines an operand's elements at different positions."""
         operand = operands[index]
         assert operand is not None
         type = Type(operand.shape, operand.dtype)
-        error = step_error(address, f"combines several positions (`{call.type}`)")
+        error = step_error(application, f"combines several positions (`{call.type}`)")
         along = {i for i, size in enumerate(type.shape) if contains_label((size,), NEW_POSITION)}
         inserts_axis = (
             len(call.outputs) == 1 and call.outputs[0] is not None and len(call.outputs[0].shape) > len(type.shape)
@@ -288,7 +324,7 @@ class DecodingStep:
         if len(along) > 1 or op.over == "window" or _combines_positions(op, index, along, operands):
             raise error
         if "stride" in settings:
-            self._add_convolution(operands, index, along, settings, address, error)
+            self._add_convolution(operands, index, along, settings, application, error)
         elif "groups" in settings or ("eps" in settings and len(type.shape) - 1 in along):
             raise error
         elif "axis" in settings and not inserts_axis:
@@ -320,7 +356,7 @@ class DecodingStep:
         index: int,
         along: set[int],
         settings: Mapping[str, object],
-        address: str,
+        application: Application,
         error: NoDecodingStepError,
     ) -> None:
         """Check that a convolution along the sequence only looks back, and record the positions that it covers."""
@@ -338,13 +374,13 @@ class DecodingStep:
             or padding != kernel - 1
         ):
             raise error
-        self.states.append(SequenceState(address, "convolution", x.shape, kernel))
+        self.states.append(SequenceState(application, "convolution", x.shape, kernel))
 
     # Results ------------------------------------------------------------------------------------------------------
 
     def _derive_result_types(self, call: Call, op: Op, node: StepNode) -> list[Type]:
         """Derive the labelled types of the results from the rule of the operation. Raises NoDecodingStepError."""
-        error = step_error(node.address, f"moves positions in an unsupported way (`{call.type}`)")
+        error = step_error(node.application, f"moves positions in an unsupported way (`{call.type}`)")
         types = [
             None if shape is None or value is None else Type(shape, value.dtype)
             for shape, value in zip(node.shapes, node.operands, strict=True)
@@ -378,6 +414,10 @@ class DecodingStep:
             tuple([remove_label(size, self.dimension) for size in labelled.shape]) == type.shape
             for labelled, type in zip(results, compiled_types, strict=True)
         )
+
+
+def _table_error(call: Call, application: Application) -> NoDecodingStepError:
+    return step_error(application, f"combines single positions with a table of all positions (`{call.type}`)")
 
 
 def _is_elementwise(op: Op) -> bool:
