@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from archspec.analysis.cost.attention import AttentionTracer, BodyContext
+from archspec.analysis.cost.attention import AttentionTracer, BodyContext, get_attention_tracer
 from archspec.analysis.cost.memory import Activations, Memory, StoredBytes, compute_memory
-from archspec.core.addresses import join
+from archspec.core.addresses import join, prefixes
 from archspec.core.algebra import substitute, weighted_sum
 from archspec.core.algebra.polynomial import ratio
 from archspec.core.reports.results import Result
@@ -107,16 +107,21 @@ def compute_cost(table: Table, body: Body, values: Mapping[str, int], dtype: str
     With `causal_half`, the products of causal attention count as half.
     """
     assert body.module is not None
-    work = _Work(causal_half)
+    work = _Work(get_attention_tracer(body), causal_half)
     by_address = work.by_address(body, BodyContext(), ())
     parameters: Counter[str] = Counter()
     trainable: Counter[str] = Counter()
-    for tensor in table.tensors:
+    for tensor in table.tensors.distinct:
         parameters[tensor.layer] += tensor.params
         trainable[tensor.layer] += tensor.params if tensor.trainable else 0
+    repeats = {repeat.address: repeat.of for repeat in table.repeats}
     substituted: dict[int, OperationCounts] = {}  # by identity: most modules share their costs with others
     modules: list[ModuleCost] = []
     for row in table.modules:
+        repeated = next((prefix for prefix in prefixes(row.address) if prefix in repeats), None)
+        if repeated is not None:
+            original = repeats[repeated] + row.address[len(repeated) :]
+            parameters[row.address], trainable[row.address] = parameters[original], trainable[original]
         applied, symbolic = by_address.get(row.address, (0, NO_OPERATIONS))
         counts = substituted.get(id(symbolic))
         if counts is None:
@@ -124,11 +129,12 @@ def compute_cost(table: Table, body: Body, values: Mapping[str, int], dtype: str
         modules.append(
             ModuleCost(row.address, row.type, applied, counts, parameters[row.address], trainable[row.address])
         )
+    numbers = Counter([id(module.own) for module in modules])
     convention, no_causal = ("half", "none") if causal_half else ("whole", "")
     return Cost(
         table,
         {name: values.get(name) for name in dimensions(body.inputs)},
-        add_scaled((module.own, 1) for module in modules),
+        add_scaled([(counts, numbers[id(counts)]) for counts in substituted.values()]),
         tuple(modules),
         compute_memory(body.module, dtype),
         convention if work.has_causal else no_causal,
@@ -152,10 +158,10 @@ def add_scaled(parts: Iterable[tuple[OperationCounts, int]]) -> OperationCounts:
 class _Work:
     """Computation of the work of modules by address; each body is computed once per context."""
 
-    def __init__(self, causal_half: bool) -> None:
+    def __init__(self, tracer: AttentionTracer, causal_half: bool) -> None:
         self.has_causal = False
         self._causal_half = causal_half
-        self._tracer = AttentionTracer()
+        self._tracer = tracer
         self._origins = Origins()
         self.by_address: Callable[[Body, BodyContext, InputOrigins], WorkByAddress] = cache(self._by_address)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import NamedTuple
 
-from archspec.ir.module import Module, iter_tensors
+from archspec.ir.module import LocatedTensor, Module, ModuleTensor, find_member
 from archspec.ir.work import Quantity
 
 BITS = {"float64": 64, "float32": 32, "float16": 16, "bfloat16": 16, "fp8": 8, "int8": 8, "int4": 4}
@@ -89,11 +90,20 @@ class StoredBytes(NamedTuple):
 
 def compute_memory(module: Module, dtype: str) -> Memory:
     """Compute the memory of a module with weights of type `dtype`, one of `BITS`."""
-    buffers = 0
-    for name, leaf in iter_tensors(module):
-        if leaf.weight.kind != "param" and name not in module.aliases:
-            size = _BUFFER_BYTES.get(leaf.weight.type.dtype)
-            buffers += byte_count(leaf.weight.size, dtype) if size is None else leaf.weight.size * size
+
+    @cache
+    def count_buffers(target: Module | ModuleTensor) -> int:
+        """Return the bytes of the buffers of a module, or of a tensor if it is a buffer."""
+        if isinstance(target, Module):
+            return sum([count_buffers(member.target) for member in target.members.values()])
+        if target.kind == "param":
+            return 0
+        size = _BUFFER_BYTES.get(target.type.dtype)
+        return byte_count(target.size, dtype) if size is None else target.size * size
+
+    aliases = [find_member(module, name) for name in module.aliases]
+    tied = sum([count_buffers(leaf.weight) for leaf in aliases if isinstance(leaf, LocatedTensor)])
+    buffers = count_buffers(module) - tied
     stored, trained = module.total, module.total - module.frozen
     if dtype not in FLOATS:
         return Memory(dtype, byte_count(stored, dtype), buffers, ())
