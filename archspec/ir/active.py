@@ -68,7 +68,7 @@ class _Reads(Record):
 def active_parameters(body: Body, table: Table) -> ActiveParameters | None:
     """Return the parameters that a model uses for one token; None if it uses all, or if they are unknown."""
     try:
-        active_parts = ActiveParts(body)
+        active_parts = get_active_parts(body)
     except ArchError:  # too many applications to visit
         return None
     tensors = table.tensors
@@ -171,6 +171,14 @@ class ActiveParts:
         return result
 
 
+def get_active_parts(body: Body) -> ActiveParts:
+    """Return the parts that a model reads, which analyses share. Raises ArchError as `ActiveParts` does."""
+    parts: ActiveParts | None = body.views.get("active")
+    if parts is None:
+        parts = body.views["active"] = ActiveParts(body)
+    return parts
+
+
 def _find_readers(reads: _Reads, address: str) -> list[tuple[str, Part | _Reads]]:
     """Return the parts and bodies that read tensors of a module, each with its address in the module."""
     if not address:
@@ -188,7 +196,7 @@ def _find_readers(reads: _Reads, address: str) -> list[tuple[str, Part | _Reads]
 
 def _splits(address: str) -> list[tuple[str, str]]:
     """Return all splits of an address into an enclosing address and a non-empty remainder."""
-    return [("", address), *((prefix, relative(address, prefix)) for prefix in prefixes(parent(address)))]
+    return [("", address), *((prefix, address[len(prefix) + 1 :]) for prefix in prefixes(parent(address)))]
 
 
 class _Reader:

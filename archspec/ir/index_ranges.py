@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from archspec.core.addresses import join
 from archspec.core.algebra import MAX_SIZE, Dim, Polynomial, check_size_limits, substitute, symbols
 from archspec.core.diagnostics import ArchError, Span, make_error, suggest
+from archspec.core.record import Record
 from archspec.ir.fold import VisitLimit, arguments, propagate_forward
 from archspec.ir.module import Body, Call, Loop, Type
 from archspec.ir.ops import OPS, Interval, Op, OpError, Settings
@@ -47,7 +48,7 @@ def check_sizes(body: Body, values: Mapping[str, int]) -> None:
         SizeCheck(values).outputs(body, tuple([None] * len(body.inputs)))
 
 
-class _ModuleLocation(NamedTuple):
+class _ModuleLocation(Record):
     """The innermost enclosing layer or block: its address, and the location of its application."""
 
     address: str

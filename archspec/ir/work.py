@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from archspec.core.algebra import Expression, multiply_unexpanded, weighted_sum
+from archspec.core.record import Record
 from archspec.ir.module import Body, Call, Constant, Operand, Type
 from archspec.ir.ops import OPS, Op, element_type
 from archspec.ir.origins import InputOrigins, Origin, Origins, is_from_weights
@@ -20,7 +21,7 @@ Quantity: TypeAlias = Expression
 """An exact amount: an integer of any size, or a sum of products of sizes."""
 
 
-class Work(NamedTuple):
+class Work(Record):
     """Multiply-accumulates in matrix products, and elementwise operations, as defined in `docs/costs.md`."""
 
     macs: Quantity

@@ -13,7 +13,7 @@ from archspec.pipeline.locate import Location, is_spec, locate
 
 if TYPE_CHECKING:
     from archspec.ir.table import PlainValue
-    from archspec.pipeline.model import Model, ModelLike
+    from archspec.pipeline.model import ModelLike
 
 
 def load_table(
@@ -30,16 +30,17 @@ def load_table(
     omissions = location.omissions if location is not None else ()
     if table is not None:
         return table, omissions
-    from archspec.pipeline.compile import as_model, compile_location  # the compiler, which a cached table does without
+    from archspec.pipeline import compile  # the compiler, which a cached table does without
 
     if location is None:
         assert not isinstance(model, Location)
-        return _table_of_model(as_model(model, overrides))
-    compiled, loaded = compile_location(location, overrides)
-    table, warnings = _table_of_model(compiled)
-    if key is not None and loaded.is_stable and warnings == omissions:
+        compiled = compile.as_model(model, overrides)
+        return compile.get_compilation(compiled).table, compiled.warnings
+    compiled, loaded = compile.compile_location(location, overrides)
+    table = compile.get_compilation(compiled).table
+    if key is not None and loaded.is_stable and compiled.warnings == omissions:
         cache.write("table", key, table.to_data(), loaded.library.raw)
-    return table, warnings
+    return table, compiled.warnings
 
 
 def _table_of_checkpoint(path: str, overrides: Mapping[str, PlainValue]) -> Table:
@@ -48,12 +49,6 @@ def _table_of_checkpoint(path: str, overrides: Mapping[str, PlainValue]) -> Tabl
     if overrides:
         raise make_error("usage", f"{path} is a checkpoint, which has no hyperparameters", help="remove the overrides")
     return load_checkpoint_table(path)
-
-
-def _table_of_model(model: Model) -> tuple[Table, tuple[Diagnostic, ...]]:
-    from archspec.pipeline.model import get_compilation
-
-    return get_compilation(model).table, model.warnings
 
 
 def _table_key(location: Location, overrides: dict[str, PlainValue]) -> str | None:

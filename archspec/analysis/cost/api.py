@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from archspec.analysis.cost.cost import Cost, compute_cost
 from archspec.analysis.cost.dimension_sizes import merge_sizes
 from archspec.analysis.cost.memory import ATTENTION, BITS, FLOATS, Activations
-from archspec.analysis.cost.quantized import stored_bytes
 from archspec.core.algebra import MAX_SIZE
 from archspec.core.diagnostics import make_error, suggest
 from archspec.ir.index_ranges import check_sizes, dimensions, validate_sizes
@@ -59,6 +58,8 @@ def cost(
     result = compute_cost(get_compilation(compiled).table, body, values, dtype, causal_half).replace(depth=depth)
     quantization = get_compilation(compiled).unit.quantization
     if quantization is not None:
+        from archspec.analysis.cost.quantized import stored_bytes  # imported late: few models are quantized
+
         result = result.replace(stored=stored_bytes(result.table, quantization))
     if past is not None:
         cache = cache_dtype or (dtype if dtype in FLOATS else "bfloat16")

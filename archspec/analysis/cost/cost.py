@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from archspec.analysis.cost.attention import AttentionTracer, BodyContext, get_attention_tracer
 from archspec.analysis.cost.memory import Activations, Memory, StoredBytes, compute_memory
 from archspec.core.addresses import join, prefixes
 from archspec.core.algebra import substitute, weighted_sum
 from archspec.core.algebra.polynomial import ratio
+from archspec.core.record import Record
 from archspec.core.reports.results import Result
 from archspec.ir.index_ranges import dimensions
 from archspec.ir.module import Body
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from archspec.analysis.cost.decoding import Decoding
 
 
-class OperationCounts(NamedTuple):
+class OperationCounts(Record):
     """Counts of operations: the multiply-accumulates of matrix products, and elementwise operations.
 
     `macs` includes `score_macs`, from attention scores (queries by keys), and `mix_macs`, from attention mixes
@@ -52,7 +53,7 @@ class OperationCounts(NamedTuple):
         return 2 * self.mix_macs
 
 
-class ModuleCost(NamedTuple):
+class ModuleCost(Record):
     """A layer or block, applied `applied` times; the entire model has the address "".
 
     `own` is the work of the operations directly in the module's definition, in all applications; over all modules it

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
 
 from archspec.analysis.cost.cached_values import CachedValues, find_cached_values
 from archspec.analysis.cost.latent import absorbed_macs
@@ -23,7 +22,8 @@ from archspec.analysis.cost.steps import DecodingStep
 from archspec.core.addresses import join, parent, prefixes, relative
 from archspec.core.algebra import Expression, product, substitute, symbols
 from archspec.core.diagnostics import make_error
-from archspec.ir.active import ActiveParts, Part, Share
+from archspec.core.record import Record
+from archspec.ir.active import ActiveParts, Part, Share, get_active_parts
 from archspec.ir.index_ranges import check_sizes
 from archspec.ir.module import Body, LocatedTensor, Module, Type, canonical_name, find_member
 from archspec.ir.ops import OPS
@@ -31,7 +31,7 @@ from archspec.ir.table import count_active_parameters
 from archspec.ir.work import operation_work
 
 
-class CachePart(NamedTuple):
+class CachePart(Record):
     """The cache of equal layers: `values` numbers for each of `positions` cached positions in each of `layers` layers.
 
     `kind` is "attention", "window", "other sequence", "convolution" or "state".
@@ -44,7 +44,7 @@ class CachePart(NamedTuple):
     bytes: int
 
 
-class Decoding(NamedTuple):
+class Decoding(Record):
     """A decoding step: one position along a `dimension` of each of `batch` sequences, after `past` positions.
 
     `flops` counts 2 per multiply-accumulate. `weights` is the number of bytes of the parameters that the step reads, or
@@ -250,7 +250,7 @@ class _StepFigures:
     def _tensors_read(self, module: Module) -> dict[str, tuple[int, Part]]:
         """Return the tensors that the step reads by name: the number of equal ones, and the part that a token reads."""
         reads = self._parameters_read()
-        parts = ActiveParts(self.body)
+        parts = get_active_parts(self.body)
         addresses = {application: application.names("") for application in {outer.repeated for outer, _ in reads}}
         if not self._are_separate(module, parts, reads, addresses):
             names = [canonical_name(module, full) for application, name in reads for full in application.names(name)]

@@ -8,13 +8,13 @@ matrix of the values. Both give the same result: a key is a linear function of a
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import NamedTuple
 
 from archspec.analysis.cost.step_values import Shape, StepNode, StepValue
+from archspec.core.record import Record
 from archspec.ir.ops import OPS
 
 
-class _Piece(NamedTuple):
+class _Piece(Record):
     """Elements of keys or values, `number` of which are multiplied: cached, or from a linear map of a latent vector."""
 
     number: int

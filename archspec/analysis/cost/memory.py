@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import NamedTuple
 
+from archspec.core.record import Record
 from archspec.ir.module import LocatedTensor, Module, ModuleTensor, find_member
 from archspec.ir.work import Quantity
 
@@ -27,7 +27,7 @@ def byte_count(count: int, dtype: str) -> int:
     return -(-count * BITS[dtype] // 8)
 
 
-class TrainingScheme(NamedTuple):
+class TrainingScheme(Record):
     """A training scheme: bytes of the weights, of their gradients, and of the optimizer state.
 
     `holds` describes the optimizer state and the element types.
@@ -44,7 +44,7 @@ class TrainingScheme(NamedTuple):
         return self.weights + self.gradients + self.optimizer
 
 
-class Memory(NamedTuple):
+class Memory(Record):
     """Memory in bytes: `weights` of all parameters at `dtype`, each tensor once; `buffers`; and training `schemes`.
 
     There are no schemes for types in which models are not trained. Only trainable parameters have gradients and
@@ -57,7 +57,7 @@ class Memory(NamedTuple):
     schemes: tuple[TrainingScheme, ...]
 
 
-class Activations(NamedTuple):
+class Activations(Record):
     """Bytes that PyTorch saves in a forward pass for the backward pass, with an implementation of attention.
 
     A formula holds for dimensions of at least the sizes in `least`.
@@ -68,7 +68,7 @@ class Activations(NamedTuple):
     least: Mapping[str, int]
 
 
-class StoredBytes(NamedTuple):
+class StoredBytes(Record):
     """The bytes of the weights as stored: quantized weights, their scales and zero points, and all other parameters.
 
     `converted` is the number of quantized parameters, and `dtype` the type of the others. If the layout of the method

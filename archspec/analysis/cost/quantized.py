@@ -6,19 +6,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple, TypeGuard, cast
+from typing import TypeGuard, cast
 
 from archspec.analysis.adapter.config import compile_pattern
 from archspec.analysis.adapter.targets import BaseModule, all_linear, list_modules
 from archspec.analysis.cost.memory import BITS, StoredBytes, byte_count
 from archspec.core.addresses import is_index, segments
 from archspec.core.diagnostics import ArchError, make_error
+from archspec.core.record import Record
 from archspec.core.resources import specs_root
 from archspec.formats.configs.family import read_layers
 from archspec.ir.table import Quantization, Table
 
 
-class _StoredSize(NamedTuple):
+class _StoredSize(Record):
     """Bytes of a quantized matrix, and of its scales, zero points and indices."""
 
     weights: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import NamedTuple
 
 from archspec.analysis.cost import decoding_report
 from archspec.analysis.cost.cost import NO_OPERATIONS, Cost, ModuleCost, OperationCounts, add_scaled
@@ -11,6 +10,7 @@ from archspec.analysis.cost.memory import Activations, StoredBytes, byte_count
 from archspec.core.addresses import join
 from archspec.core.addresses.tree import AddressTree, Node
 from archspec.core.algebra import weighted_sum
+from archspec.core.record import Record
 from archspec.core.reports.documents import Document, finite
 from archspec.core.reports.page import Block, Page
 from archspec.core.reports.tables import Column, Row, View, columns
@@ -23,7 +23,7 @@ SCORES, MIX = "(scores)", "(mix)"
 """The last segments of the rows of attention's products, which cannot occur in an address."""
 
 
-class CostRow(NamedTuple):
+class CostRow(Record):
     """One row of the tree: `level`, `label`, `address` and `times` are as in `addresses.tree.TreeRow`.
 
     `work`, `parameters` and `trainable` are totals over all repetitions, with each tensor counted once. The component
@@ -42,7 +42,7 @@ class CostRow(NamedTuple):
     trainable: int
 
 
-class _NodeSum(NamedTuple):
+class _NodeSum(Record):
     work: OperationCounts
     parameters: int
     trainable: int

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from archspec.core.addresses import ANY_INDEX, format_ranges, is_index, join, last_segment, parent
+from archspec.core.record import Record
 
 MAX_RANGES = 6
 """Maximum number of index ranges in a label."""
@@ -36,7 +37,7 @@ class Node(Generic[Content, Total]):
         self.like: Node[Content, Total] | None = None
 
 
-class TreeRow(NamedTuple, Generic[Content, Total]):
+class TreeRow(Record, Generic[Content, Total]):
     """A row of the tree, `level` 0 outermost: a node, or a chain of nodes of which only the last has content.
 
     `label` is its address relative to the parent row, `address` the full address. A collapsed index is `*`, or a list

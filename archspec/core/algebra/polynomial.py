@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from fractions import Fraction
 from math import comb
 from typing import TypeAlias
 
@@ -258,7 +257,7 @@ def _bounds_of_atom(atom: Atom, below: bool) -> Sequence[Terms]:
     if divisor is None or divisor < 1:
         return []
     dividend = add(atom.arguments[0], constant(1 - divisor)) if below else atom.arguments[0]
-    return [scaled(dividend, Fraction(1) / divisor)]
+    return [multiply(dividend, inverse(constant(divisor)))]
 
 
 def number(value: Expression) -> Coefficient | None:

@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from json import dumps
 from math import prod
-from typing import NamedTuple, cast
+from typing import cast
 
 from archspec.core.diagnostics import Note, Report, suggest
+from archspec.core.record import Record
 from archspec.core.reports.text import literal
 from archspec.formats.configs.family import Family, Field
 from archspec.formats.configs.read import Member, Plain
@@ -87,7 +88,7 @@ MAX_NUMBER = 10**18 - 1  # integers in specs have at most 18 digits
 _REAL_KINDS = ("number", "positive", "rate")  # the kinds of fields whose integers are reals in a spec
 
 
-class Setting(NamedTuple):
+class Setting(Record):
     """The value of a hyperparameter, and the member that sets it (None for a default).
 
     A string is the name of a definition or function.

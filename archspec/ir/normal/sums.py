@@ -6,10 +6,11 @@ A sum over axes that are flattened is one over each of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from archspec.core.algebra import Dim, Expression, substitute, symbols
 from archspec.core.algebra.polynomial import expression, terms_of
+from archspec.core.record import Record
 from archspec.ir.normal.axes import join_divisions
 from archspec.ir.normal.elements import Elements
 from archspec.ir.normal.nodes import OPAQUE, Element, divisors, index_name
@@ -70,14 +71,14 @@ SumIndices: TypeAlias = "Sequence[tuple[Expression, Dim]]"
 """The indices of a sum, with their extents."""
 
 
-class Summation(NamedTuple):
+class Summation(Record):
     """An element, and the indices that it is summed over."""
 
     body: Element
     over: SumIndices
 
 
-class _Place(NamedTuple):
+class _Place(Record):
     """A place condition about an index of a sum, or about its quotient or remainder: these are last."""
 
     is_divided: bool
