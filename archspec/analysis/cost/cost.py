@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from archspec.analysis.cost.attention import AttentionTracer, BodyContext, get_attention_tracer
 from archspec.analysis.cost.memory import Activations, Memory, StoredBytes, compute_memory
-from archspec.core.addresses import join, prefixes
+from archspec.core.addresses import is_inside, join
 from archspec.core.algebra import substitute, weighted_sum
 from archspec.core.algebra.polynomial import ratio
 from archspec.core.record import Record
@@ -116,11 +116,13 @@ def compute_cost(table: Table, body: Body, values: Mapping[str, int], dtype: str
         parameters[tensor.layer] += tensor.params
         trainable[tensor.layer] += tensor.params if tensor.trainable else 0
     repeats = {repeat.address: repeat.of for repeat in table.repeats}
+    repeated = ""
     substituted: dict[int, OperationCounts] = {}  # by identity: most modules share their costs with others
     modules: list[ModuleCost] = []
     for row in table.modules:
-        repeated = next((prefix for prefix in prefixes(row.address) if prefix in repeats), None)
-        if repeated is not None:
+        if row.address in repeats:
+            repeated = row.address
+        if repeated and is_inside(row.address, repeated):
             original = repeats[repeated] + row.address[len(repeated) :]
             parameters[row.address], trainable[row.address] = parameters[original], trainable[original]
         applied, symbolic = by_address.get(row.address, (0, NO_OPERATIONS))
