@@ -165,7 +165,7 @@ class SizeCheck:
         return type and Type(tuple([self._size(size) for size in type.shape]), type.dtype)
 
     def _size(self, size: Dim) -> Dim:
-        return check_size_limits(substitute(size, self.values))
+        return size if isinstance(size, int) else check_size_limits(substitute(size, self.values))
 
     def _attributes(self, attributes: Settings) -> dict[str, object]:
         return {name: self.value_of(value) for name, value in attributes.items()}
