@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from archspec.analysis.cost.attention import AttentionTracer
 from archspec.analysis.cost.cost import Cost, compute_cost
 from archspec.analysis.cost.dimension_sizes import merge_sizes
 from archspec.analysis.cost.memory import ATTENTION, BITS, FLOATS, Activations
@@ -55,7 +56,8 @@ def cost(
     compiled = as_model(model)
     body = get_compilation(compiled).body
     values = valid_sizes(compiled, merge_sizes(dims, batch, seq))
-    result = compute_cost(get_compilation(compiled).table, body, values, dtype, causal_half).replace(depth=depth)
+    table, tracer = get_compilation(compiled).table, AttentionTracer()
+    result = compute_cost(table, body, values, dtype, causal_half, tracer).replace(depth=depth)
     quantization = get_compilation(compiled).unit.quantization
     if quantization is not None:
         from archspec.analysis.cost.quantized import stored_bytes  # imported late: few models are quantized
@@ -63,7 +65,7 @@ def cost(
         result = result.replace(stored=stored_bytes(result.table, quantization))
     if past is not None:
         cache = cache_dtype or (dtype if dtype in FLOATS else "bfloat16")
-        result = result.replace(decoding=_compute_decoding(body, values, past, dtype, cache))
+        result = result.replace(decoding=_compute_decoding(body, values, past, dtype, cache, tracer))
     return (
         result
         if attention is None
@@ -90,12 +92,14 @@ def _is_integer(value: object, minimum: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= minimum
 
 
-def _compute_decoding(body: Body, values: Mapping[str, int], past: int, dtype: str, cache_dtype: str) -> Decoding:
+def _compute_decoding(
+    body: Body, values: Mapping[str, int], past: int, dtype: str, cache_dtype: str, tracer: AttentionTracer
+) -> Decoding:
     from archspec.analysis.cost.decoding import compute_decoding  # imported late: few calls need it
 
     if not _is_integer(past, 0) or past >= MAX_SIZE:
         raise make_error("usage", f"expected a number of past positions from 0 to 2^63 - 2, found {past!r:.40}")
-    return compute_decoding(body, values, past, dtype, cache_dtype)
+    return compute_decoding(body, values, past, dtype, cache_dtype, tracer)
 
 
 def _compute_activations(model: Model, values: Mapping[str, int], dtype: str, attention: str) -> Activations:

@@ -131,6 +131,7 @@ class AttentionTracer:
 
     def trace(self, body: Body, context: BodyContext) -> AttentionSlots:
         """Return the slots of a body that take part in attention. Raises ArchError if this takes too many steps."""
+        self._budget.count_calls(body)
         uses = self._backward(body, context._replace(origins=()))
         positions = self._positions(body, context)
         return AttentionSlots(self._forward(body, context._replace(uses=())).slots, positions, uses)
@@ -210,12 +211,6 @@ class AttentionTracer:
     def _visible_keys(self, call: Call, positions: Sequence[Positions], body: Body) -> VisibleKeys:
         operand_positions = [positions[operand] if isinstance(operand, int) else None for _, operand in call.inputs]
         return self._masks.visible_keys(call, operand_positions, body)
-
-
-def get_attention_tracer(body: Body) -> AttentionTracer:
-    """Return the tracer of a model, which analyses share."""
-    tracer: AttentionTracer = body.views.setdefault("attention", AttentionTracer())
-    return tracer
 
 
 def _operand_use(index: int, call: Call, body: Body, use: AttentionUse) -> AttentionUse:

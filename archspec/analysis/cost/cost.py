@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from archspec.analysis.cost.attention import AttentionTracer, BodyContext, get_attention_tracer
+from archspec.analysis.cost.attention import AttentionTracer, BodyContext
 from archspec.analysis.cost.memory import Activations, Memory, StoredBytes, compute_memory
 from archspec.core.addresses import is_inside, join
 from archspec.core.algebra import substitute, weighted_sum
@@ -102,13 +102,20 @@ class Cost(Result):
         return self.table.model
 
 
-def compute_cost(table: Table, body: Body, values: Mapping[str, int], dtype: str, causal_half: bool = False) -> Cost:
+def compute_cost(
+    table: Table,
+    body: Body,
+    values: Mapping[str, int],
+    dtype: str,
+    causal_half: bool = False,
+    tracer: AttentionTracer | None = None,
+) -> Cost:
     """Compute the cost of a model; `values` are valid sizes, and `dtype` is one of `memory.BITS`.
 
-    With `causal_half`, the products of causal attention count as half.
+    With `causal_half`, the products of causal attention count as half. Analyses of the model can share a `tracer`.
     """
     assert body.module is not None
-    work = _Work(get_attention_tracer(body), causal_half)
+    work = _Work(tracer or AttentionTracer(), causal_half)
     by_address = work.by_address(body, BodyContext(), ())
     parameters: Counter[str] = Counter()
     trainable: Counter[str] = Counter()

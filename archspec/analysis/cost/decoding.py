@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
+from archspec.analysis.cost.attention import AttentionTracer
 from archspec.analysis.cost.cached_values import CachedValues, find_cached_values
 from archspec.analysis.cost.latent import absorbed_macs
 from archspec.analysis.cost.memory import byte_count
@@ -78,16 +79,24 @@ class Decoding(Record):
         return (self.weights + self.cache_bytes) / self.flops if self.flops else None
 
 
-def compute_decoding(body: Body, values: Mapping[str, int], past: int, dtype: str, cache_dtype: str) -> Decoding:
+def compute_decoding(
+    body: Body,
+    values: Mapping[str, int],
+    past: int,
+    dtype: str,
+    cache_dtype: str,
+    tracer: AttentionTracer | None = None,
+) -> Decoding:
     """Compute a decoding step of a model after `past` positions; `values` are sizes of its remaining dimensions.
 
     Raises ArchError if the model has no decoding step, needs the size of another dimension, or cannot run with
     `past` + 1 positions.
     """
-    steps = _find_decoding_step(body)
+    tracer = tracer or AttentionTracer()
+    steps = _find_decoding_step(body, tracer)
     cached = find_cached_values(steps)
     if cached is None:
-        steps = DecodingStep(body, steps.dimension, merge=False)
+        steps = DecodingStep(body, steps.dimension, tracer, merge=False)
         cached = find_cached_values(steps)
         assert cached is not None
     if steps.dimension in values:
@@ -103,12 +112,12 @@ def _input_dimensions(body: Body) -> list[str]:
     return list(dict.fromkeys(name for _, type in body.inputs for size in type.shape for name in sorted(symbols(size))))
 
 
-def _find_decoding_step(body: Body) -> DecodingStep:
+def _find_decoding_step(body: Body, tracer: AttentionTracer) -> DecodingStep:
     """Find the decoding step of a model: along the dimension at whose positions it reads earlier values."""
     reasons: list[str] = []
     for name in _input_dimensions(body):
         try:
-            steps = DecodingStep(body, name)
+            steps = DecodingStep(body, name, tracer)
         except NoDecodingStepError as error:
             reasons.append(str(error))
             continue

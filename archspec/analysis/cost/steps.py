@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from archspec.analysis.cost.attention import AttentionPart, AttentionSlots, BodyContext, get_attention_tracer
+from archspec.analysis.cost.attention import AttentionPart, AttentionSlots, AttentionTracer, BodyContext
 from archspec.analysis.cost.step_values import (
     KEYS_PREFIX,
     NEW_POSITION,
@@ -42,7 +42,9 @@ class DecodingStep:
     operations.
     """
 
-    def __init__(self, body: Body, dimension: str, *, merge: bool = True) -> None:
+    def __init__(
+        self, body: Body, dimension: str, tracer: AttentionTracer | None = None, *, merge: bool = True
+    ) -> None:
         self.dimension = dimension
         self.model = Application("")
         self.merged: set[StepValue] = set()
@@ -51,7 +53,7 @@ class DecodingStep:
         self.reads: dict[int, AttentionRead] = {}
         self.states: list[SequenceState] = []
         self._budget = VisitLimit()
-        self._tracer = get_attention_tracer(body)
+        self._tracer = tracer or AttentionTracer()
         self._index = ""
         self._types: dict[object, list[Type]] = {}  # layers with equal bodies share their calls
         inputs = [self._label_input(type) for _, type in body.inputs]
@@ -485,11 +487,10 @@ def attention_direction(body: Body, dimension: str) -> str:
 
 def _find_score_products(body: Body, dimension: str) -> list[AttentionPart]:
     """Find the products that score keys along a dimension."""
-    tracer, budget = get_attention_tracer(body), VisitLimit()
+    tracer = AttentionTracer()
     parts: list[AttentionPart] = []
 
     def visit(body: Body, traced: AttentionSlots) -> None:
-        budget.count_calls(body)
         for call in body.calls:
             if call.body is not None:
                 visit(call.body, tracer.trace(call.body, traced.call_context(call)))
