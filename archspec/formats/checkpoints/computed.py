@@ -1,7 +1,7 @@
 """Recognition of tensors that old versions of libraries store, although they are computed from the configuration.
 
-`transformers` stored causal masks (GPT-2, GPT-Neo, GPT-J, GPT-NeoX, CodeGen), positions (BERT, CLIP) and the
-frequencies of rotary embeddings (Llama, GPT-NeoX) as buffers. Their elements are compared where they can be read.
+`transformers` stored causal masks (as in GPT-2), positions (as in CLIP) and the frequencies of rotary embeddings as
+buffers. Their elements are compared where they can be read.
 """
 
 from __future__ import annotations
