@@ -59,7 +59,8 @@ def _unknown(name: str, dtype: str = "real") -> Row:
 def _compare(name: str) -> Row:
     def call(b: Builder, types: Types, x: Operand, y: Operand) -> Value:
         kinds = {item.dtype if isinstance(item, Value) else type(item).__name__ for item in (x, y)}
-        return b.op(name, x, y) if kinds == {"bool"} else b.op(name, number_of(b, x), number_of(b, y))
+        is_equality = kinds == {"bool"} and name in ("eq", "ne")
+        return b.op(name, x, y) if is_equality else b.op(name, number_of(b, x), number_of(b, y))
 
     return call
 
@@ -185,8 +186,13 @@ def _is_finite(b: Builder, types: Types, x: Value) -> Value:
 
 def where(b: Builder, types: Types, test: Value, x: Operand, y: Operand) -> Value:
     """Return one of two operands in each place."""
-    first, second = [convert(b, side, types[0].dtype) for side in (x, y)]
-    return convert(b, b.op("where", convert(b, test, "bool"), first, second), types[0].dtype)
+    dtype = types[0].dtype
+    first, second = [
+        constant(side, dtype) if isinstance(side, bool) or (dtype == "bool" and not isinstance(side, Value))
+        else convert(b, side, dtype)
+        for side in (x, y)
+    ]  # fmt: skip
+    return convert(b, b.op("where", convert(b, test, "bool"), first, second), dtype)
 
 
 def _masked_fill(b: Builder, types: Types, x: Value, mask: Value, value: Operand) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from archspec.core.algebra import Dim, product
-from archspec.pytorch.calls.rows import Row, Types, along, axes_of, convert, number_of
+from archspec.pytorch.calls.rows import Row, Types, axes_of, convert, number_of, reduced
 from archspec.pytorch.values.arguments import Axes, UntranslatableError, refuse
 from archspec.pytorch.values.builder import Builder
 from archspec.pytorch.values.values import Value
@@ -17,7 +17,7 @@ def _softmax(b: Builder, types: Types, x: Value, dim: int, *rest: object, **keyw
 
 def _reduction(name: str) -> Row:
     def call(b: Builder, types: Types, x: Value, dim: Axes = None, keepdim: bool = False, **rest: object) -> Value:
-        return convert(b, b.op(name, _summand(b, x, types), **along(x, dim, keepdim)), types[0].dtype)
+        return convert(b, reduced(b, name, _summand(b, x, types), dim, keepdim), types[0].dtype)
 
     return call
 
@@ -30,7 +30,7 @@ def _summand(b: Builder, x: Value, types: Types) -> Value:
 def mean(b: Builder, types: Types, x: Value, dim: Axes = None, keepdim: bool = False, **rest: object) -> Value:
     """Return the mean along axes."""
     count = product([x.shape[axis] for axis in axes_of(len(x.shape), dim)])
-    return b.op("div", b.op("sum", convert(b, x, "real"), **along(x, dim, keepdim)), count)
+    return b.op("div", reduced(b, "sum", convert(b, x, "real"), dim, keepdim), count)
 
 
 def _cumsum(b: Builder, types: Types, x: Value, dim: int, **rest: object) -> Value:

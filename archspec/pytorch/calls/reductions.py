@@ -6,7 +6,18 @@ import math
 
 from archspec.core.algebra import Dim, product
 from archspec.ir.module import Type
-from archspec.pytorch.calls.rows import Results, Row, Types, along, axes_of, constant, convert, number_of, tensor_of
+from archspec.pytorch.calls.rows import (
+    Results,
+    Row,
+    Types,
+    along,
+    axes_of,
+    constant,
+    convert,
+    number_of,
+    reduced,
+    tensor_of,
+)
 from archspec.pytorch.values.arguments import Axes, as_list, refuse
 from archspec.pytorch.values.builder import Builder
 from archspec.pytorch.values.values import Operand, Value
@@ -16,7 +27,8 @@ MAX_FACTORS = 16
 
 
 def _smallest(b: Builder, types: Types, x: Value, dim: Axes = None, keepdim: bool = False) -> Value:
-    return b.op("neg", b.op("amax", b.op("neg", x), **along(x, dim, keepdim)))
+    turned = b.op("neg", number_of(b, x))
+    return convert(b, b.op("neg", reduced(b, "amax", turned, dim, keepdim)), types[0].dtype)
 
 
 def _extreme(is_largest: bool) -> Row:
@@ -24,11 +36,13 @@ def _extreme(is_largest: bool) -> Row:
 
     def call(b: Builder, types: Types, x: Value, dim: Value | int | None = None, keepdim: bool = False) -> Results:
         if isinstance(dim, Value):
+            if types[0].dtype == "bool":
+                return b.op("or" if is_largest else "and", x, dim)
             first, second = [convert(b, side, types[0].dtype) for side in (x, dim)]
             return b.op("max" if is_largest else "min", first, second)
-        turned = x if is_largest else b.op("neg", x)
-        most = b.op("amax", turned, **along(x, dim, keepdim))
-        value = most if is_largest else b.op("neg", most)
+        turned = number_of(b, x) if is_largest else b.op("neg", number_of(b, x))
+        most = reduced(b, "amax", turned, dim, keepdim)
+        value = convert(b, most if is_largest else b.op("neg", most), types[0].dtype)
         return value if dim is None else [value, b.op("argmax", turned, **along(x, dim, keepdim))]
 
     return call
@@ -59,7 +73,7 @@ def _places_in_order(
 
 
 def _any(b: Builder, types: Types, x: Value, dim: Axes = None, keepdim: bool = False) -> Value:
-    most = b.op("amax", b.op("int", convert(b, x, "bool")), **along(x, dim, keepdim))
+    most = reduced(b, "amax", b.op("int", convert(b, x, "bool")), dim, keepdim)
     return convert(b, most, "bool")
 
 
@@ -70,7 +84,7 @@ def _all(b: Builder, types: Types, x: Value, dim: Axes = None, keepdim: bool = F
 def _mean(b: Builder, x: Value, axes: list[int], keep: bool, correction: float = 0) -> Value:
     count = product([x.shape[axis] for axis in axes])
     by = count - int(correction) if float(correction).is_integer() else constant(count, "real") - correction
-    return b.op("div", b.op("sum", x, **along(x, axes, keep)), by)
+    return b.op("div", reduced(b, "sum", x, axes, keep), by)
 
 
 def _variance(is_root: bool, with_mean: bool = False) -> Row:
@@ -100,16 +114,16 @@ def norm(
     b: Builder, types: Types, x: Value, ord: float | None = 2, dim: Axes = None, keepdim: bool = False, **rest: object
 ) -> Value:
     """Return the root of the sum of powers of absolute values, or the largest of these."""
-    settings, ord = along(x, dim, keepdim), 2 if ord is None else ord
+    ord = 2 if ord is None else ord
     if ord == math.inf:
-        return b.op("amax", b.op("abs", x), **settings)
+        return reduced(b, "amax", b.op("abs", x), dim, keepdim)
     if ord == -math.inf or ord == 0:
         refuse("norm")
     if ord == 2:
-        return b.op("sqrt", b.op("sum", b.op("mul", x, x), **settings))
+        return b.op("sqrt", reduced(b, "sum", b.op("mul", x, x), dim, keepdim))
     if ord == 1:
-        return b.op("sum", b.op("abs", x), **settings)
-    return b.op("pow", b.op("sum", b.op("pow", b.op("abs", x), float(ord)), **settings), 1 / ord)
+        return reduced(b, "sum", b.op("abs", x), dim, keepdim)
+    return b.op("pow", reduced(b, "sum", b.op("pow", b.op("abs", x), float(ord)), dim, keepdim), 1 / ord)
 
 
 def _norm_of_vectors(
@@ -130,8 +144,8 @@ def _norm_of_vectors(
 def _log_sum_exp(b: Builder, types: Types, x: Value, dim: Axes, keepdim: bool = False) -> Value:
     """Return log(sum(exp(x))), computed without overflow."""
     x = convert(b, x, "real")
-    most = b.op("amax", x, **along(x, dim, True))
-    summed = b.op("sum", b.op("exp", b.op("sub", x, most)), **along(x, dim, True))
+    most = reduced(b, "amax", x, dim, True)
+    summed = reduced(b, "sum", b.op("exp", b.op("sub", x, most)), dim, True)
     return b.reshape(b.op("add", b.op("log", summed), most), types[0].shape)
 
 

@@ -75,6 +75,11 @@ def along(x: Value, dim: Axes, keepdim: bool = False) -> dict[str, Setting]:
     return {"axis": axes[0] if len(axes) == 1 else axes, **({"keep": True} if keepdim else {})}
 
 
+def reduced(b: Builder, name: str, x: Value, dim: Axes, keepdim: bool = False) -> Value:
+    """Return a reduction along axes; a tensor without axes is its own."""
+    return b.op(name, x, **along(x, dim, keepdim)) if x.shape else x
+
+
 def slice_axis(b: Builder, x: Value, axis: int, first: Dim, last: Dim) -> Value:
     """Return the elements along an axis from one index to another."""
     return b.op("slice", x, axis=axis, start=first, stop=last)

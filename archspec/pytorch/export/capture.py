@@ -26,11 +26,12 @@ from archspec.core.algebra import (
 from archspec.ir.module import Type
 from archspec.ir.normal.arrays import Array, Arrays
 from archspec.ir.normal.bodies import apply
+from archspec.ir.normal.forms.elementwise import constant
 from archspec.ir.normal.nodes import index_of
 from archspec.ir.normal.origins import LocationIndex, ModuleLocation
 from archspec.pytorch.calls.complex import ComplexValue, call_complex, has_complex
 from archspec.pytorch.calls.registry import CALLS
-from archspec.pytorch.calls.rows import Results, Row, convert
+from archspec.pytorch.calls.rows import Results, convert
 from archspec.pytorch.numeric.constants import Constants
 from archspec.pytorch.passes.folding import fold_constants, read_stored_tensors
 from archspec.pytorch.passes.formulas import size_of
@@ -308,18 +309,16 @@ class Capture:
             if is_complex:
                 return call_complex(name, row, self.builder, types, *args, **keywords)
             assert row is not None
-            results = self._results(row, types, args, keywords)
+            if len(types) == 1 and 0 in types[0].shape:
+                nothing = constant(self.arrays.elements, 0, types[0].dtype)
+                return self.builder.made("empty", [], Array(types[0].shape, nothing))
+            results = row(self.builder, types, *args, **keywords)
         except (TypeError, ValueError, IndexError, AttributeError) as error:  # arguments that the row does not have
             raise UntranslatableError(f"the operation `aten.{name}` has no normal form with these arguments") from error
         if isinstance(results, Value):
             results = convert(self.builder, results, types[0].dtype)
         self._check(results, types, name)
         return results
-
-    def _results(
-        self, row: Row, types: Sequence[Type], args: Sequence[object], keywords: Mapping[str, object]
-    ) -> Results:
-        return row(self.builder, types, *args, **keywords)
 
     def _note(self, node: Node, found: object) -> None:
         if self.places is None:

@@ -9,6 +9,6 @@
     sizes/         sizes as hyperparameters
 
 `torch.export` records a small module as a program (`capture.py`), `recording.py` makes values of its nodes, and
-`statements/program.py` divides these into definitions with gaps for sizes. A second small module shows on which fields of
-the configuration each size depends. A spec is returned if `check.py` confirms that it computes what the module does.
+`statements/program.py` divides these into definitions with gaps for sizes. A second small module shows on which fields
+of the configuration each size depends. A spec is returned if `check.py` confirms that it computes what the module does.
 """

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from archspec.core.addresses import parent
 from archspec.ir.module import Type
-from archspec.ir.normal.arrays import Array, Arrays
-from archspec.ir.normal.forms.elementwise import constant as constant_element
+from archspec.ir.normal.arrays import Arrays
 from archspec.pytorch.calls.complex import ComplexValue
-from archspec.pytorch.calls.rows import Results, Row
 from archspec.pytorch.export.capture import Capture
 from archspec.pytorch.lift.idioms.attention import rewrite_attention
 from archspec.pytorch.lift.idioms.buckets import bucket_table, buckets_of
@@ -128,14 +126,6 @@ class Recording(Capture):
         """Enter the calls of modules that a node is part of."""
         if tensors_of(node):
             self._enter(frames)
-
-    def _results(
-        self, row: Row, types: Sequence[Type], args: Sequence[object], keywords: Mapping[str, object]
-    ) -> Results:
-        if len(types) == 1 and 0 in types[0].shape:
-            nothing = constant_element(self.arrays.elements, 0, types[0].dtype)
-            return self.builder.made("empty", [], Array(types[0].shape, nothing))
-        return super()._results(row, types, args, keywords)
 
     def _note(self, node: Node, found: object) -> None:
         values = as_list(found)
