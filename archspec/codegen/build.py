@@ -7,6 +7,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, Protocol
 
 from archspec.codegen.file import file_text
+from archspec.codegen.specialization import translate
 from archspec.codegen.stand_in import recording
 from archspec.core.diagnostics import make_error
 from archspec.ir.module import LocatedTensor, canonical_name, find_member
@@ -35,13 +36,15 @@ def torch_source(model: Model) -> str:
     """
     compilation = get_compilation(model)
     compilation.require_computation()
-    trace = compilation.trace()
-    text = file_text(trace, model.name, model.doc, compilation.values, model.params.total)
+    values, total = compilation.values, model.params.total
+    root, text = translate(
+        compilation, lambda trace: (trace.root, file_text(trace, model.name, model.doc, values, total))
+    )
     try:
         module = recording.record(text)
     except Exception as problem:  # of any class, as it comes from running the file
         message = f"the PyTorch file cannot be compared with the spec: {problem.__class__.__name__}: {problem}"
-        raise make_error("untranslatable", message, trace.root.unit.span(trace.root.node.name)) from problem
+        raise make_error("untranslatable", message, root.unit.span(root.node.name)) from problem
     check_tensors(module, recording.torch, model)
     return text
 

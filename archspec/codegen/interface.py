@@ -8,6 +8,8 @@ from typing import NamedTuple
 from archspec.codegen.classes.module_writer import ModuleWriter
 from archspec.codegen.python.trees import stored
 from archspec.codegen.scope.context import EmittedDefinition, FunctionInput, Output
+from archspec.codegen.specialization import translate
+from archspec.compiler.elaborate.trace import Trace
 from archspec.compiler.evaluate.values import to_plain
 from archspec.core.addresses import prefixes
 from archspec.ir.module import Module, find_member
@@ -39,8 +41,8 @@ class Interface(NamedTuple):
 def interface_of(model: Model) -> Interface:
     """Return the interface of the file that `torch_source` returns for a model."""
     compilation = get_compilation(model)
-    writer = ModuleWriter(compilation.trace())
-    root = writer.write(writer.trace.root)
+    writer = translate(compilation, _write_root)
+    root = writer.emitted[writer.trace.root]
     arguments: dict[str, PlainValue] = {}
     for word in root.kept:
         is_computed = writer.parameters.is_computed(root.definition, word) and word not in writer.trace.explicit
@@ -60,6 +62,12 @@ def interface_of(model: Model) -> Interface:
         frozenset(_attributes(writer, root)),
         tuple(dict.fromkeys(writer.context.names[definitions[b]] for b in blocks if isinstance(b, Module))),
     )
+
+
+def _write_root(trace: Trace) -> ModuleWriter:
+    writer = ModuleWriter(trace)
+    writer.write(trace.root)
+    return writer
 
 
 def _attributes(writer: ModuleWriter, emitted: EmittedDefinition) -> Iterator[str]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from archspec.analysis.count.select import SelectionRule
     from archspec.compiler.elaborate.trace import Trace
     from archspec.compiler.evaluate.program import Program
-    from archspec.compiler.resolve.unit import Unit
+    from archspec.compiler.resolve.unit import Definition, Unit
     from archspec.core.reports.documents import Document
     from archspec.drawing.graph import Graph
     from archspec.formats.configs.configuration import Configuration, ConfigurationData
@@ -69,11 +69,14 @@ class Compilation:
         assert body is not None
         return body
 
-    def trace(self) -> Trace:
-        """Compile the model once more, and record the values of the expressions in its definitions."""
+    def trace(self, specialized: Iterable[Definition] = ()) -> Trace:
+        """Compile the model once more, and record the values of the expressions in its definitions.
+
+        Definitions that are `specialized` are compiled once for each key of their hyperparameters.
+        """
         from archspec.compiler.elaborate.trace import trace_model
 
-        return trace_model(self.unit, self.node, self.overrides, self.values)
+        return trace_model(self.unit, self.node, self.overrides, self.values, specialized)
 
     @property
     def table(self) -> Table:

@@ -9,7 +9,7 @@ from paths import DATA
 from small import DENSE, load
 
 import archspec
-from archspec import Model
+from archspec import ArchError, Model
 from archspec.codegen.build import torch_source
 
 FAULTS = DATA / "faults"
@@ -188,3 +188,96 @@ block Net(n = 4, norms = [RMSNorm, none, LayerNorm(bias = false)])(x [batch, n])
 }}
 """)
     torch_compare.agrees(model)
+
+
+TYPES = {
+    "results of other types": "x |> a: Mlp(n, Norm = Count) |> b: Mlp(n) |> c: Mlp(n, Norm = Sign)",
+    "other types and bound values": "x |> a: Mlp(n, Norm = LayerNorm(eps = 0.1)) |> b: Mlp(n, Norm = Count)",
+    "a block around it": "x |> a: Outer(n) |> b: Outer(n, Norm = Count)",
+    "a block that is passed": "x |> a: Wrapper(n, Mlp) |> b: Wrapper(n, Mlp(Norm = Count))",
+    "blocks in a list": "x |> p[i]: blocks[i](n) for i in 0..3",
+    "blocks in a loop": "x |> p[i]: Mlp(n, Norm = [Count, LayerNorm, Sign][i]) for i in 0..3",
+    "a merged block": "x |> a: Merged(n) |> b: Merged(n, Norm = Count)",
+    "a function": "x |> a: Apply(n, act = whole) |> b: Apply(n)",
+    "a function of a function": "scaled(whole)(x) + scaled(half)(x)",
+    "a switch": "x |> a: Switch(n) |> b: Switch(n, counts = true)",
+    "an unused block": "x |> a: frozen Mlp(n, Norm = Count) |> b: Mlp(n)",
+    "a default and none": "x |> a: Scale(n) |> b: Scale(n, none)",
+    "numbers of two types": "x |> a: Shift(n, 1) |> b: Shift(n, 2.0)",
+    "functions of numbers": "x |> a: Times(n, double) |> b: Times(n, triple)",
+    "layers under one address": "x |> a: Choice(n, true) |> b: Choice(n, false)",
+    "a transposed convolution": "x |> a: Mixed(n, true) |> b: Mixed(n, false)",
+}
+
+
+@pytest.mark.parametrize("chain", TYPES.values(), ids=TYPES)
+def test_blocks_whose_uses_need_several_classes(chain: str) -> None:
+    pytest.importorskip("torch")
+    model = load(f"""import std {{ LayerNorm, Linear }}
+dim batch, m
+layer Count(n)(x [batch, n]) -> int [batch, n] {{
+  weight: param [n]
+  return int(x * .weight)
+}}
+layer Sign(n)(x [batch, n]) -> bool [batch, n] {{
+  weight: param [n]
+  return x * .weight > 0.0
+}}
+fn half(x [batch, m]) -> [batch, m] {{ return x * 0.5 }}
+fn whole(x [batch, m]) -> int [batch, m] {{ return int(x) }}
+fn double(n) {{ return 2 * n }}
+fn triple(n) {{ return 3 * n + 1 }}
+layer Scale(n, k = 2 * n)(x [batch, n]) -> [batch, n] {{
+  weight: param [n]
+  return x * .weight * (k if k != none else 3)
+}}
+layer Shift(n, k)(x [batch, n]) -> [batch, n] {{
+  weight: param [n]
+  return x * .weight + real(full([n], k))
+}}
+layer Times(n, f)(x [batch, n]) -> [batch, n] {{
+  weight: param [n]
+  return x * .weight * f(2)
+}}
+layer Mixed(n, transposed)(x [batch, n]) -> [batch, n] {{
+  weight: param [n, n, 1]
+  y = conv(transposed = transposed)(reshape([batch, n, 1])(x), .weight)
+  return reshape([batch, n])(y)
+}}
+block Choice(n, is_dense)(x [batch, n]) -> [batch, n] {{
+  y = x |> a: (Scale if is_dense else LayerNorm)(n)
+  return y * .a.weight
+}}
+fn scaled(act)(x [batch, m]) -> [batch, m] {{ return x * real(act(x)) }}
+block Mlp(n, Norm = LayerNorm)(x [batch, n]) -> [batch, n] {{ return x * real(x |> norm: Norm(n)) }}
+block Outer(n, Norm = LayerNorm)(x [batch, n]) -> [batch, n] {{ return x |> p[i]: Mlp(n, Norm) for i in 0..2 }}
+block Wrapper(n, Inner)(x [batch, n]) -> [batch, n] {{ return x |> inner: Inner(n) }}
+block Merged(n, Norm = LayerNorm)(x [batch, n]) -> [batch, n] {{ return x |> ..: Mlp(n, Norm) |> last: Linear(n, n) }}
+block Apply(n, act = half)(x [batch, n]) -> [batch, n] {{ return scaled(act)(x) |> up: Linear(n, n) }}
+block Switch(n, counts = false)(x [batch, n]) -> [batch, n] {{
+  if counts {{ y = x |> a: Count(n) }} else {{ y = x |> b: LayerNorm(n) }}
+  return x * real(y)
+}}
+block Net(n = 4, blocks = [Mlp, Mlp(Norm = Count), Mlp])(x [batch, n]) -> [batch, n] {{
+  spare: unused Mlp(n, Norm = Sign)
+  return {chain}
+}}
+""")
+    torch_compare.agrees(model)
+
+
+def test_results_of_different_types_in_one_loop() -> None:
+    model = load(f"""{DENSE}
+dim batch
+layer Sign(n, m)(x [batch, n]) -> bool [batch, n] {{
+  weight: param [n]
+  return x * .weight > 0.0
+}}
+block Net(n = 4, layers = [Dense, Sign])(x [batch, n]) -> [batch, n] {{
+  h = x
+  for i in 0..2 {{ h = h + real(h |> p[i]: layers[i](n, n)) }}
+  return h
+}}
+""")
+    with pytest.raises(ArchError, match="results of what is applied here have different element types"):
+        torch_source(model)

@@ -601,6 +601,18 @@ block Net(n = 4)(x [2, 4, 4]) -> [2, 4, 4] {{
   return x |> a: One({first}) |> b: One({second})
 }}
 """
+EACH = """layer One(n, ks)(x [2, 4, 4]) -> [2, 4, 4] {{
+  w: param [4]
+  y = x * .w
+  for k in 0..2 {{
+    y = {step}
+  }}
+  return y
+}}
+block Net(n = 4)(x [2, 4, 4]) -> [2, 4, 4] {{
+  return x |> a: One(n, {values})
+}}
+"""
 REFUSED = {
     "a conditional": (
         "layer Net(n = 4)(x [n], y [n] = none) -> [n] {\n  w: param [n]\n"
@@ -649,10 +661,9 @@ REFUSED = {
         "cannot slice along an axis that differs between uses",
     ),
     "a convolution that is transposed in one use": (
-        TWICE.format(
-            step="conv(transposed = k)(x, reshape([4, 4, 1])(matmul(reshape([4, 1])(.w), reshape([1, 4])(.w))))",
-            first="true",
-            second="false",
+        EACH.format(
+            step="«conv(transposed = ks[k])(y, reshape([4, 4, 1])(matmul(reshape([4, 1])(.w), reshape([1, 4])(.w))))»",
+            values="[true, false]",
         ),
         "cannot translate a convolution that is transposed only in some uses",
     ),
@@ -669,18 +680,12 @@ REFUSED = {
     ),
     "another function in other uses": (
         "fn double(n) { return 2 * n }\nfn triple(n) { return 3 * n + 1 }\n"
-        "layer One(k, f)(x [4]) -> [4] {\n  w: param [4]\n  return x * .w * «f(k)»\n}\n"
-        "block Net()(x [4]) -> [4] {\n  return x |> a: One(2, double) |> b: One(2, triple)\n}",
+        + EACH.format(step="y * «ks[k](2)»", values="[double, triple]"),
         "what is called here is another function in other uses",
     ),
     "a default that `none` does not stand for": (
         "fn «wide»(n, m = 2 * n) { return m + 1 if m != none else n }\n"
         "block Net(n = 4)(x [n]) -> [n] {\n  w: param [n]\n  return x * .w * wide(n, none)\n}",
-        "the default of `m` has no form in PyTorch",
-    ),
-    "a default of a layer that `none` does not stand for": (
-        "block «Part»(n, m = 2 * n)(x [n]) -> [n] {\n  w: param [n]\n  return x * .w * (m if m != none else 3)\n}\n"
-        "block Net(n = 4)(x [n]) -> [n] {\n  return x |> a: Part(n, none) |> b: Part(n)\n}",
         "the default of `m` has no form in PyTorch",
     ),
     "an operation on numbers that is passed": (
@@ -694,8 +699,7 @@ REFUSED = {
         "a `const` at an address with a number has no form in PyTorch; declare it as a `buffer`",
     ),
     "values of other types": (
-        "layer One(k)(x [4]) -> [4] {\n  w: param [4]\n  return x * .w + real(«full([4], k)»)\n}\n"
-        "block Net()(x [4]) -> [4] {\n  return x |> a: One(1) |> b: One(2.0)\n}",
+        EACH.format(step="y + real(«full([4], ks[k])»)", values="[1, 2.0]"),
         "this is filled with another kind of value in other uses",
     ),
     "a tensor of other types": (
@@ -707,8 +711,8 @@ REFUSED = {
     "an address in other layers": (
         "layer W(n)(x [n]) -> [n] {\n  w: param [n]\n  return x * .w\n}\n"
         "layer V(n)(x [n]) -> [n] {\n  w: param [n]\n  return x + .w\n}\n"
-        "block Part(n, k)(x [n]) -> [n] {\n  y = x |> a: (W if k else V)(n)\n  return y * .«a.w»\n}\n"
-        "block Net(n = 4)(x [n]) -> [n] {\n  return x |> a: Part(n, true) |> b: Part(n, false)\n}",
+        "block Net(n = 4, parts = [W, V])(x [n]) -> [n] {\n  h = x\n"
+        "  for i in 0..2 {\n    y = h |> a[i]: parts[i](n)\n    h = y * .«a[i].w»\n  }\n  return h\n}",
         "what is declared on the way to this address is not the same in every use",
     ),
     "seven optional inputs": (

@@ -203,16 +203,31 @@ block Outer(Parts = [Inner(4), Inner(m = 4)])(x [batch, 4]) -> [batch, 4] {{
         torch_source(load(text))
 
 
-def test_a_comparison_that_differs_between_uses_is_refused() -> None:
-    text = f"""{INNER}
+CHOSEN = f"""{INNER}
 block Chosen(Part = Inner(m = 3))(x [batch, 4]) -> [batch, 4] {{
   return (a: Inner()(x) if Part == Inner(m = 3) else b: Part()(x))
 }}
+"""
+
+
+def test_a_comparison_that_differs_between_uses() -> None:
+    pytest.importorskip("torch")
+    text = f"""{CHOSEN}
 block Outer(n = 4)(x [batch, n]) -> [batch, n] {{
   return x |> a: Chosen |> b: Chosen(Part = Inner)
 }}
 """
-    assert [name for name in shapes(load(text)) if name.endswith("a.weight")] == ["a.a.a.weight", "b.b.a.weight"]
+    model = load(text)
+    assert [name for name in shapes(model) if name.endswith("a.weight")] == ["a.a.a.weight", "b.b.a.weight"]
+    torch_compare.agrees(model)
+
+
+def test_a_comparison_that_differs_in_a_loop_is_refused() -> None:
+    text = f"""{CHOSEN}
+block Outer(n = 4, parts = [Inner(m = 3), Inner])(x [batch, n]) -> [batch, n] {{
+  return x |> p[i]: Chosen(parts[i]) for i in 0..2
+}}
+"""
     with pytest.raises(archspec.ArchError, match="definitions with bound hyperparameters cannot be compared"):
         torch_source(load(text))
 

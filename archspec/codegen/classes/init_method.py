@@ -130,7 +130,7 @@ class InitMethod:
     def _module(self, node: nodes.ModuleDeclaration) -> ast.expr:
         trace = self.scope.trace
         callees = list(dict.fromkeys(trace.definitions[t] for t in trace.targets(node) if isinstance(t, Module)))
-        code = self.static.code(node.callee)
+        code = self.static.callee(node, callees)
         calls = [apply(code, *self.static.hyperparameters(callee, node)) for callee in callees]
         if any(ast.dump(call) != ast.dump(calls[0]) for call in calls):
             self.scope.refuse("what is declared here is made in another way in other uses", node)

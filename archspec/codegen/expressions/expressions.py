@@ -202,8 +202,9 @@ class Expressions:
         definitions = [c for c in callees if isinstance(c, Definition)]
         if isinstance(node, nodes.ModuleDeclaration):
             code, targets = self._owned(node)
-            found = {self.scope.trace.definitions[t] for t in targets if isinstance(t, Module)}
-            return self._definitions(self.elements.get(id(node), code), [d for d in definitions if d in found], node)
+            declared = {self.scope.trace.definitions[t] for t in targets if isinstance(t, Module)}
+            applied = [d for d in definitions if d in declared and d in self.scope.trace.uses]
+            return self._definitions(self.elements.get(id(node), code), applied, node)
         if isinstance(node.callee, nodes.AddressReference):
             return self._definitions(self.reach(node.callee.address)[0], definitions, node)
         local = node.callee.name if isinstance(node.callee, nodes.Local) else ""
@@ -275,6 +276,8 @@ class Expressions:
             results.append(self._results(code, callee, values, node))
         first = results[0]
         for other in results[1:]:
+            if len(first.kinds) == len(other.kinds) == 1 and other.kinds != first.kinds:
+                self.scope.refuse("the results of what is applied here have different element types", node)
             if ast.dump(other.code) != ast.dump(first.code) or other.kinds != first.kinds:
                 self.scope.refuse("what is applied here is called in another way in other uses", node)
             same = tuple(a if a == b else None for a, b in zip(first.ranks, other.ranks, strict=True))

@@ -177,13 +177,15 @@ class StaticCode:
     def _partial(self, expr: nodes.Partial | nodes.Apply, given: Sequence[nodes.Argument]) -> ast.expr:
         """A definition with hyperparameters bound."""
         made = [value for value in self._statics(expr) if isinstance(value, Partial)]
-        definitions = {value.definition for value in made}
-        if len(definitions) != 1 or any(not argument.name for argument in given):
+        context = self.scope.context
+        definitions = set(map(context.specialize, made))
+        definition = definitions.pop() if len(definitions) == 1 else None
+        if definition is None or any(not argument.name for argument in given):
             self.scope.refuse("this definition is not the same in every use", expr)
-        definition = definitions.pop()
-        kept, parameters = self.scope.context.emitted(definition).kept, self.scope.context.parameters(definition)
-        keywords = {parameters[a.name]: self.code(a.value) for a in given if a.name in kept}
-        return partial(self.code(expr.callee), keywords)
+        emitted, parameters = context.emitted(definition), context.parameters(definition)
+        keywords = {parameters[a.name]: self.code(a.value) for a in given if a.name in emitted.kept}
+        callee = name(emitted.name) if isinstance(expr.callee, nodes.Global) else self.code(expr.callee)
+        return partial(callee, keywords)
 
     # Shapes
 
@@ -197,6 +199,26 @@ class StaticCode:
         self.scope.refuse("no input that is always given binds `...` here", item)
 
     # Uses
+
+    def callee(self, node: AppliedNode, callees: Sequence[Definition]) -> ast.expr:
+        """The code of what is applied or declared, where a definition may have copies."""
+        context = self.scope.context
+        if not any(map(self.scope.trace.is_copy, callees)):
+            return self.code(node.callee)
+        if len(callees) == 1 and not any(isinstance(value, Partial) for value in self._statics(node.callee)):
+            return name(context.emitted(callees[0]).name)
+        families = [set(copies.values()) for copies in self.scope.trace.copies.values()]
+        is_choice = len(callees) > 1 and any(family.issuperset(callees) for family in families)
+        given = self.scope.trace.bound_arguments(node, callees[0]).hyperparameters if is_choice else {}
+        for word, argument in given.items():
+            values = [context.values(callee, word)[0] for callee in callees]
+            if not all(isinstance(value, Definition | Op | str | bool | None) for value in values):
+                continue  # not a key, or equal to another one in Python
+            keys = {ast.dump(code): code for code in [self._callable(value, node) for value in values]}
+            if len(keys) == len(callees):
+                names = [name(context.emitted(callee).name) for callee in callees]
+                return ast.Subscript(ast.Dict([*keys.values()], [*names]), self.code(argument.value), ast.Load())
+        return self.code(node.callee)
 
     def number(self, expr: nodes.Expr) -> CodeValue:
         """A static expression as a value."""

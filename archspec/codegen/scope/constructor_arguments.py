@@ -37,6 +37,8 @@ class ConstructorArguments:
             callees = [split_partial(value)[0] for value in seen.statics.values()]
             chosen = {callee for callee in callees if isinstance(callee, Definition)}
             self.interchangeable |= chosen if len(chosen) > 1 else set()
+        for definition in self.interchangeable & trace.copies.keys():
+            self.interchangeable.update(trace.copies[definition].values())
         self._known: dict[Definition, Hyperparameters] = {}
         self._values: dict[Definition, list[dict[str, Value]]] = {}
         for module, definition in trace.definitions.items():

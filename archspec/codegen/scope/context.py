@@ -106,6 +106,8 @@ class Context:
         values = [v for uses in self.trace.uses.values() for use in uses for v in use.values.values()]
         values += [v for seen in self.trace.seen.values() for v in seen.statics.values()]
         definitions = dict.fromkeys((*self._modules, *self.trace.uses, *_definitions(values)))
+        for definition in self.trace.copies:
+            definitions.pop(definition, None)
         names: dict[Definition, str] = {}
         for definition in sorted(definitions, key=lambda d: d.unit is not unit):
             word = python_name(definition.name, RESERVED_FILE_NAMES)
@@ -177,6 +179,14 @@ class Context:
         values = [static_values(m)[word] for m in self.modules(definition)] or [use.values[word] for use in uses]
         return [strip_origin(value) for value in values]
 
+    def specialize(self, value: Definition | Partial) -> Definition | None:
+        """Return the definition that is applied where this value is; None if that is one of several copies."""
+        definition = value.definition if isinstance(value, Partial) else value
+        if definition not in self.trace.copies:
+            return definition
+        copies = list(self.trace.applied_copies.get(value_key(strip_origin(value)), ()))
+        return copies[0] if len(copies) == 1 else None
+
     def is_settled(self, definition: Definition, word: str) -> bool:
         """Whether a hyperparameter is its one value in the model, rather than an argument or derived from one."""
         known = self.arguments.of(definition)
@@ -220,7 +230,8 @@ class Context:
         """A static value as code; None for an operation that is no function in PyTorch."""
         match value:
             case Definition():
-                return name(self.emitted(value).name)
+                definition = self.specialize(value)
+                return name(self.emitted(definition).name) if definition is not None else None
             case Partial():
                 return self._partial(value)
             case Op():
@@ -236,7 +247,10 @@ class Context:
 
     def _partial(self, value: Partial) -> ast.expr | None:
         """A definition with those of its bound hyperparameters that are arguments."""
-        emitted, parameters = self.emitted(value.definition), self.parameters(value.definition)
+        definition = self.specialize(value)
+        if definition is None:
+            return None
+        emitted, parameters = self.emitted(definition), self.parameters(definition)
         keywords: dict[str, ast.expr] = {}
         for word, item in value.values:
             if word not in emitted.kept:

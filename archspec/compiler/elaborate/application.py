@@ -291,6 +291,7 @@ class ApplicationInterpreter(Evaluator):
         values = hyperparameter_values(self, callee, bound.hyperparameters, expr.arguments.forward, expr.at)
         if values is None:
             return POISON
+        callee = self.specialize(expr, callee, partial, values)
         return self._apply_definition(CompileTarget(callee, values, None), "", bound, expr.at)
 
     def _apply_definition(self, target: CompileTarget, address: str, bound: BoundArguments, location: Located) -> Value:

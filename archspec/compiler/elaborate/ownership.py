@@ -380,6 +380,7 @@ class OwnershipInterpreter(Evaluator):
         values = hyperparameter_values(self, callee, bound.hyperparameters, node.arguments.forward, node.at)
         if values is None:
             return None
+        callee = self.specialize(node, callee, partial, values)
         self.program.frames.append(Frame(callee, self.unit, node.at))
         module = instantiate(self.program, callee, values)
         self.program.frames.pop()

@@ -6,7 +6,7 @@ model decides, and the types of values.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import cast
 
 from archspec.compiler.elaborate.models import compile_model
@@ -81,6 +81,9 @@ class Application(Record):
 class Trace:
     """The values, applications and declarations of one compilation of a model, by the identity of resolved nodes.
 
+    `copies` are those of definitions that are compiled once for each key of their hyperparameters, by key;
+    `applied_copies` are the copies that are applied where the callee is a value with this key.
+
     `root` is the definition of the model. `seen` has the values of a node. `uses` has the instances of a definition,
     in an order in which a definition follows those that it uses. `applications` are by node and callee; `variants` are
     applications of the same callee with different hyperparameters bound in it. `definitions` maps a module to its
@@ -99,6 +102,8 @@ class Trace:
         self.applications: dict[int, dict[Definition | Op, Application]] = {}
         self.variants: dict[int, dict[tuple[Definition | Op, frozenset[str]], Application]] = {}
         self.definitions: dict[Module, Definition] = {}
+        self.copies: dict[Definition, dict[Hashable, Definition]] = {}
+        self.applied_copies: dict[Hashable, dict[Definition, None]] = {}
         self.declared_targets: dict[int, dict[int, Module | ModuleTensor]] = {}
         self.ties: dict[int, bool] = {}
         self.numbers = DerivedArithmetic()
@@ -144,6 +149,9 @@ class Trace:
         """Record an application."""
         if caller is not None:
             application = Application(caller, node, bound)
+            value = self._last.get(id(node.callee))
+            if isinstance(callee, Definition) and self.is_copy(callee) and not isinstance(node.callee, nodes.Global):
+                self.applied_copies.setdefault(value_key(strip_origin(value)), {})[callee] = None
             first = self.applications.setdefault(id(node), {}).setdefault(callee, application)
             if prebound_hyperparameters(first.bound) != prebound_hyperparameters(bound):
                 self.variants.setdefault(id(node), {})[callee, prebound_hyperparameters(bound)] = application
@@ -222,7 +230,11 @@ class Trace:
 
     def callees(self, node: AppliedNode) -> list[Definition | Op]:
         """Return the callees of an application or declaration in all uses."""
-        return list(self.applications.get(id(node), {}))
+        return [callee for callee in self.applications.get(id(node), {}) if callee not in self.copies]
+
+    def is_copy(self, definition: Definition) -> bool:
+        """Whether a definition is a copy for some of the uses of another definition."""
+        return any(definition in copies.values() for copies in self.copies.values())
 
     def bound_arguments(self, node: AppliedNode, callee: Definition | Op) -> nodes.BoundArguments:
         """Return the arguments of an application by the names of a callee."""
@@ -251,8 +263,17 @@ def prebound_hyperparameters(bound: nodes.BoundArguments) -> frozenset[str]:
     )
 
 
-def trace_model(unit: Unit, model: tree.Model, overrides: Mapping[str, PlainValue], values: dict[str, Value]) -> Trace:
-    """Compile a model that compiled with `values` again, and record the values of its expressions."""
+def trace_model(
+    unit: Unit,
+    model: tree.Model,
+    overrides: Mapping[str, PlainValue],
+    values: dict[str, Value],
+    specialized: Iterable[Definition] = (),
+) -> Trace:
+    """Compile a model that compiled with `values` again, and record the values of its expressions.
+
+    Definitions that are `specialized` are compiled once for each key of their hyperparameters.
+    """
     binding = unit.names[model.callee.text]
     assert isinstance(binding.target, Definition)
     items = model.arguments.items if model.arguments is not None else ()
@@ -265,6 +286,7 @@ def trace_model(unit: Unit, model: tree.Model, overrides: Mapping[str, PlainValu
     sizes = {name: cast("PlainValue", as_sizes(name, value)) for name, value in used.items()}
     trace = Trace(binding.target, frozenset((*explicit, *overrides)), frozenset(sizes))
     program = Program(trace.numbers, trace)
+    program.copies = trace.copies = {definition: {} for definition in specialized}
     program.begin(Report(), unit.source)
     compiled = compile_model(program, unit, model, {**overrides, **sizes})
     assert compiled is not None

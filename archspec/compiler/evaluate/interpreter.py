@@ -365,6 +365,19 @@ class Interpreter(Visitor):
             self.observer.on_applied(self.definition, expr, callee, bound)
         return bound
 
+    def specialize(
+        self,
+        expr: nodes.Apply | nodes.ModuleDeclaration,
+        callee: Definition,
+        partial: Partial | None,
+        values: dict[str, Value],
+    ) -> Definition:
+        """Return the copy of a callee for its hyperparameters, and report its application; itself without copies."""
+        copy = self.program.specialize(callee, values)
+        if copy is not callee:
+            self.bind_arguments(expr, copy, partial)
+        return copy
+
     def _match_arguments(
         self, expr: nodes.Apply | nodes.ModuleDeclaration, callee: Definition | Op, partial: Partial | None
     ) -> BoundArguments | None:

@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 
 from archspec.compiler.evaluate.body_builder import EvaluationResult
 from archspec.compiler.evaluate.limits import Limits
-from archspec.compiler.evaluate.numbers import StaticArithmetic
+from archspec.compiler.evaluate.numbers import StaticArithmetic, is_size, strip_origin
 from archspec.compiler.evaluate.values import Value, value_key
 from archspec.compiler.resolve import nodes
 from archspec.compiler.resolve.nodes import BoundArguments
@@ -114,6 +114,7 @@ class Program:
     were checked for errors that do not depend on hyperparameters, and have none; `warnings` are the warnings of a file.
     In the files `untaken`, branches that no model takes are checked, too. All other state belongs to one compilation.
     `numbers` is the arithmetic on hyperparameters: with integers unless some hyperparameters are open.
+    `copies` are those of definitions that are compiled once for each `specialization_key` of their hyperparameters.
     """
 
     def __init__(self, numbers: StaticArithmetic | None = None, observer: Observer | None = None) -> None:
@@ -129,6 +130,7 @@ class Program:
         self.warnings: dict[Unit, tuple[Diagnostic, ...]] = {}
         self.untaken: set[Unit] = set()
         self.cached_objects = 0  # members and applications in `modules` and `bodies`
+        self.copies: dict[Definition, dict[Hashable, Definition]] = {}
         self.begin(Report(), None)
 
     def begin(self, report: Report, root: Source | None) -> None:
@@ -183,7 +185,22 @@ class Program:
         if code == "budget":
             raise StopCompilation
 
+    def specialize(self, definition: Definition, values: dict[str, Value]) -> Definition:
+        """Return the copy of a definition for its hyperparameters; itself if it has no copies."""
+        copies = self.copies.get(definition)
+        if copies is None:
+            return definition
+        key = specialization_key(values)
+        if key not in copies:
+            copies[key] = definition.copy()
+        return copies[key]
+
     def count_instance(self, definition: Definition, span: Span) -> None:
         """Count a definition with new hyperparameters or new input types."""
         node = definition.node
         self.limits.count_instance(node.end - node.start, len(self.frames), span)
+
+
+def specialization_key(values: dict[str, Value]) -> Hashable:
+    """Return a key for the hyperparameters that are no sizes: definitions, functions, truth values and the like."""
+    return tuple([value_key(strip_origin(value)) for value in values.values() if not is_size(value)])

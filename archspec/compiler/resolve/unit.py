@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeGuard
 
@@ -164,6 +165,16 @@ class Definition:
         self.open = False  # inheritance has an error: any name may be a hyperparameter or input
         self.unknown: set[str] = set()  # reported unknown names
         self.resolved: object = None  # its resolved form, once it has been created
+
+    def copy(self) -> Definition:
+        """Return a definition with the same text, whose resolved form has nodes of its own."""
+        result = copy.copy(self)
+        result.resolved = None
+        result.hyperparameters = {
+            name: parameter._replace(origin=result) if parameter.origin is self else parameter
+            for name, parameter in self.hyperparameters.items()
+        }
+        return result
 
 
 def is_numeric(value: object) -> TypeGuard[Definition]:
