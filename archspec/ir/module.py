@@ -136,16 +136,18 @@ class Body:
 
     `inputs` are (name, type) of the inputs that are present, in slots 0, 1, ...; `weights` are (relative tensor name,
     slot) of the stored tensors that this body reads directly; `types` has the type of every slot; `outputs` are (name,
-    operand), with None for `none`, and `results` are their types. `module` is None for a function. `unused` are the
+    operand), with None for `none`, and `results` are their types. `module` is None for a function. `span` is the name
+    of the definition, None for a loop. `unused` are the
     relative names of the module's tensors that do not affect an output; `size` is the number of operations after full
     expansion. `discarded` are the slots that the spec assigns to `_`. `loop` is set if the body represents the
     iterations of a loop. `views` caches results of analyses by key.
     """
 
-    def __init__(self, kind: str, type: str, module: Module | None) -> None:
+    def __init__(self, kind: str, type: str, module: Module | None, span: Span | None) -> None:
         self.kind = kind
         self.type = type
         self.module = module
+        self.span = span
         self.inputs: list[tuple[str, Type]] = []
         self.weights: list[tuple[str, int]] = []
         self.types: list[Type] = []

@@ -534,3 +534,41 @@ def test_a_size_that_a_block_changes_is_named(tmp_path: Path) -> None:
 def test_a_copied_block_is_not_different(tmp_path: Path, edit: tuple[str, str]) -> None:
     file = variant(tmp_path, "bert-base-uncased", "Layer", edit)
     assert archspec.compare("bert-base-uncased", file).definitions == ()
+
+
+FUNCTIONS = """import std {{ Linear }}
+dim batch, m
+fn sharp(x [batch, m]) -> [batch, m] {{ return {sharp} }}
+fn act(x [batch, m]) -> [batch, m] {{
+  # an activation
+  return {act}
+}}
+block Mlp(n, f = act)(x [batch, n]) -> [batch, n] {{ return x |> up: Linear(n, 2 * n) |> f |> down: Linear(2 * n, n) }}
+block Net(n = 4)(x [batch, n]) -> [batch, n] {{ return x |> p[i]: Mlp(n) for i in 0..2 |> {last} }}
+model "net" = Net()
+"""
+SAME = {"sharp": "x * x", "act": "sharp(x) + x", "last": "act"}
+
+
+@pytest.mark.parametrize(
+    ("edit", "expected"),
+    [
+        ({"act": "sharp(x) - x"}, {"act": {"computes": 1}}),
+        ({"sharp": "x * x * x"}, {"sharp": {"computes": 1}}),
+        ({"sharp": "x * x * x", "act": "sharp(x) - x"}, {"sharp": {"computes": 1}, "act": {"computes": 1}}),
+        ({"sharp": "(x * x)"}, {}),
+        ({"act": "x + sharp(x)"}, {}),
+        ({"last": "sharp"}, {"Net": {"returns": 1}}),
+    ],
+)
+def test_a_changed_function_of_the_same_name_is_named(
+    edit: dict[str, str], expected: dict[str, dict[str, int]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [tmp_path / "a.arch", tmp_path / "b.arch"]
+    for file, texts in zip(files, (SAME, {**SAME, **edit}), strict=True):
+        file.write_text(FUNCTIONS.format(**texts))
+    definitions = archspec.compare(*map(str, files)).definitions
+    assert {name: changes[1] for name, changes in definitions} == expected
+    _, out, _ = run(capsys, *map(str, files))
+    for name in {*expected} & {"act", "sharp"}:
+        assert any(re.match(rf"{name} +1 step with a different computation", line) for line in out.splitlines())

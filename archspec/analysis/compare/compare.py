@@ -60,7 +60,7 @@ class DifferingHyperparameter(NamedTuple):
 
 
 class DifferingDefinition(NamedTuple):
-    """A layer or block of one name whose definition differs from that of the first model.
+    """A layer, block or function of one name whose definition differs from that of the first model.
 
     `changes` has one mapping for each model: the numbers of changes by kind, as `archspec.diff` lists them for one
     application; empty for a model without a difference.
@@ -95,7 +95,7 @@ class Comparison(Result):
     tensor with several names is counted once. `parts` are the components, and `costs` is None without sizes.
     `operations` compares the operations of each model with the first model: "equal", "equal up to rounding" (some are
     written differently, but have equal normal forms), "different", or None if the tensors differ. `definitions` are the
-    layers and blocks that differ from those of one name in the first model.
+    layers, blocks and functions that differ from those of one name in the first model.
     """
 
     models: tuple[Table, ...]

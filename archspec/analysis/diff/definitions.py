@@ -17,7 +17,7 @@ _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|#.*|\w+|[^\w\s]')
 
 
 def find_differing_definitions(a: Model, b: Model) -> dict[str, Counter[str]]:
-    """Return the layers and blocks of which two models have different definitions with one name.
+    """Return the layers, blocks and functions of which two models have different definitions with one name.
 
     Each is mapped to the number of changes by kind: those of OperationChange, and those of TensorChange after
     "tensors". Definitions that compute the same from the same tensors are omitted.
@@ -34,15 +34,17 @@ def find_differing_definitions(a: Model, b: Model) -> dict[str, Counter[str]]:
 
 
 def _find_definitions(body: Body) -> dict[str, dict[str, Body]]:
-    """Return the bodies of each layer or block by the address of their first application."""
+    """Return the bodies of each definition by the first address of its application, for a function its caller."""
     result: dict[str, dict[str, Body]] = {body.type: {"": body}} if body.module is not None else {}
     seen: set[Body] = set()
 
     def visit(body: Body, prefix: str) -> None:
-        for address, nested in _iter_modules(body, prefix):
-            if nested not in seen:
+        for call in body.calls:
+            nested, address = call.body, join(prefix, call.address)
+            if nested is not None and nested not in seen:
                 seen.add(nested)
-                result.setdefault(nested.type, {})[address] = nested
+                if nested.span is not None:
+                    result.setdefault(nested.type, {}).setdefault(address, nested)
                 visit(nested, address)
 
     visit(body, "")
@@ -70,9 +72,8 @@ def _corresponding_bodies(ours: dict[str, Body], theirs: dict[str, Body]) -> tup
 
 def _are_different(before: Body, after: Body) -> bool:
     """Whether the definitions of two bodies differ in more than comments and layout."""
-    assert before.module is not None and after.module is not None
-    spans = before.module.span, after.module.span
-    return spans[0] != spans[1] and _definition_tokens(spans[0]) != _definition_tokens(spans[1])
+    assert before.span is not None and after.span is not None
+    return before.span != after.span and _definition_tokens(before.span) != _definition_tokens(after.span)
 
 
 def _definition_tokens(span: Span) -> list[str]:
@@ -119,7 +120,8 @@ def _count_changes(before: Body, after: Body) -> Counter[str]:
 
 def _stored_tensors(body: Body, separate: Sequence[str]) -> StoredTensors:
     """Return the tensors of a body's module by relative name, except those in the modules `separate`."""
-    assert body.module is not None
+    if body.module is None:
+        return {}
     return {
         name: StoredTensor(
             leaf.weight.kind,

@@ -60,7 +60,7 @@ class ApplicationInterpreter(Evaluator):
         super().__init__(program, definition.unit, definition, dict(target.values))
         self.target = target
         self.module = target.module
-        self.builder = BodyBuilder(definition.kind, definition.name, target.module, self.limits)
+        self.builder = BodyBuilder(definition.kind, definition.name, target.module, definition.span, self.limits)
         self.header = DimensionBindings(self, definition)
         self._compile_body = compile_body
         self._last: LastApplication | None = None

@@ -30,7 +30,7 @@ class Iteration:
 
     def __init__(self, enclosing: BodyBuilder, interpreter: ApplicationInterpreter) -> None:
         self.enclosing = enclosing
-        self.builder = BodyBuilder("loop", "for", interpreter.module, interpreter.limits)
+        self.builder = BodyBuilder("loop", "for", interpreter.module, None, interpreter.limits)
         self.collected: dict[str, CollectedTensor | None] = {}
         self.enclosing_slots: dict[int, int] = {}
 

@@ -35,9 +35,9 @@ class EvaluationResult(Record):
 class BodyBuilder:
     """Builds one body."""
 
-    def __init__(self, kind: str, type: str, module: Module | None, limits: Limits) -> None:
+    def __init__(self, kind: str, type: str, module: Module | None, span: Span | None, limits: Limits) -> None:
         self.limits = limits
-        self.body = Body(kind, type, module)
+        self.body = Body(kind, type, module, span)
         self.reads: dict[str, Tensor] = {}
 
     def slot(self, type: Type) -> Tensor:
