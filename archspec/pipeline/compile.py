@@ -23,6 +23,7 @@ from archspec.compiler.elaborate.models import check_definitions, check_files, c
 from archspec.compiler.evaluate.program import Program
 from archspec.compiler.literals import definition_names
 from archspec.compiler.resolve.files import Library
+from archspec.core.arguments import check_arguments
 from archspec.core.diagnostics import ArchError, Report, Source, StopCompilation, make_error
 from archspec.ir.module import gc_paused
 from archspec.ir.table import PlainValue
@@ -60,6 +61,7 @@ def load(spec: SpecLike, /, **overrides: PlainValue) -> Model:
     return compile_location(locate(spec), overrides)[0]
 
 
+@check_arguments
 def loads(text: str, /, model: str | None = None, **overrides: PlainValue) -> Model:
     """Compile a model from the text of a spec.
 
@@ -160,6 +162,7 @@ def _compile_node(
     return Model(Compilation(compiled, program, loaded.unit, node, overrides), tuple(report.diagnostics))
 
 
+@check_arguments
 def import_config(source: SpecLike, /, type: str | None = None, ignore: Sequence[str] = ()) -> str:
     """Return the text of the spec that a configuration (a `config.json`, as `transformers` writes it) describes.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from archspec.compiler.elaborate.models import CompiledModel, compile_without_optional
 from archspec.compiler.evaluate.values import to_plain
+from archspec.core.arguments import check_arguments
 from archspec.core.diagnostics import Diagnostic, Report, StopCompilation, make_error
 from archspec.ir.fold import has_choices
 from archspec.ir.module import Body, Type, gc_paused
@@ -146,6 +147,7 @@ class Model:
         body = self._compilation.body
         return {name: body.types[slot] for name, slot in body.named_outputs().items()}
 
+    @check_arguments
     def count(self, by: str | None = None, depth: int | None = None, *, rules: Sequence[SelectionRule] = ()) -> Count:
         """Return the parameter counts as a tree of layers, or grouped `by` "tensor", "layer", "block" or "role".
 
@@ -162,6 +164,7 @@ class Model:
 
         return count(self._compilation.table, rules, by, depth)
 
+    @check_arguments
     def graph(self, level: str = "layer", depth: int | None = None, *, fold: bool = False) -> Graph:
         """Return a new directed acyclic graph of the model.
 

@@ -20,6 +20,7 @@ from archspec.analysis.adapter.targets import (
     list_modules,
 )
 from archspec.core.addresses import is_inside, last_segment, prefixes, relative
+from archspec.core.arguments import check_arguments
 from archspec.core.diagnostics import make_error
 from archspec.core.record import Record
 from archspec.core.reports.results import Result
@@ -273,6 +274,7 @@ def _bias_rows(biases: Sequence[Tensor]) -> list[TargetRow]:
 # The function `archspec.adapter`.
 
 
+@check_arguments
 def adapter(
     source: str | os.PathLike[str],
     /,

@@ -8,6 +8,7 @@ from archspec.analysis.audit.judge import JudgedLine, judge
 from archspec.analysis.audit.models import Models
 from archspec.analysis.audit.read import read_audit
 from archspec.core import resources
+from archspec.core.arguments import check_arguments
 from archspec.core.diagnostics import Report, Source, decode, make_error, read_bytes, suggest
 from archspec.core.reports.results import Result
 
@@ -28,6 +29,7 @@ class Audit(Result):
         return not any(line.is_wrong for line in self.lines)
 
 
+@check_arguments
 def audit(path: str | os.PathLike[str]) -> Audit:
     """Check every line of an audit file.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from archspec.analysis.compare.compare import Comparison, Computation, compare_tables
 from archspec.analysis.cost.dimension_sizes import merge_sizes
 from archspec.analysis.diff.structure import stored_tensors
+from archspec.core.arguments import check_arguments
 from archspec.core.diagnostics import Diagnostic
 from archspec.ir.table import PlainValue, Table
 from archspec.pipeline.locate import is_spec, locate
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from archspec.pipeline.model import ModelLike
 
 
+@check_arguments
 def compare(
     first: ModelLike,
     /,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from archspec.core.diagnostics import make_error
 from archspec.core.record import Record
 from archspec.ir.table import Table
 
@@ -71,6 +72,9 @@ def _match(names: Iterable[str], rules: Sequence[SelectionRule]) -> tuple[list[b
     import re
     from fnmatch import translate
 
+    for rule in rules:
+        if not isinstance(rule.pattern, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise make_error("usage", f"`SelectionRule` expects a string as `pattern`, found {rule.pattern!r:.40}")
     matchers = [(re.compile(translate(rule.pattern)).match, rule) for rule in rules]
     matched: set[SelectionRule] = set()
     chosen: list[bool] = []

@@ -17,6 +17,7 @@ from archspec.analysis.diff.structure import (
     rename_tensors,
     stored_tensors,
 )
+from archspec.core.arguments import check_arguments
 from archspec.core.reports.results import Result
 from archspec.ir.table import Table
 from archspec.pipeline.compile import as_model
@@ -59,6 +60,7 @@ class Difference(Result):
         """Return the numbered components of which one model has additional copies."""
         return find_repetitions(rename_tensors(stored_tensors(self.before), self.prefix), stored_tensors(self.after))
 
+    @check_arguments
     def apply(self, model: Model | Table) -> StoredTensors:
         """Apply the changes to A, a model or its table. Returns B's tensors by name.
 

@@ -16,6 +16,7 @@ from archspec.analysis.explain.omissions import Counted, Omission, Omissions, it
 from archspec.analysis.explain.tensor_groups import Base, TensorGroups, count_uses, find_table_types
 from archspec.core import resources
 from archspec.core.addresses import first_segment
+from archspec.core.arguments import check_arguments
 from archspec.core.diagnostics import make_error
 from archspec.core.reports.results import Result
 from archspec.ir.table import PlainValue, Table
@@ -209,6 +210,7 @@ class Explainer:
         self.variants = find_variants(table, self.universe)
         self._totals: dict[int, list[int]] = {}
 
+    @check_arguments
     def explain(self, number: PublishedNumber) -> Explanation:
         """Explain a parameter count."""
         idle = self.universe.select(lambda group: group.share == "idle") if number.is_active else 0

@@ -20,6 +20,7 @@ from archspec.core.algebra import (
     to_latex,
     to_text,
 )
+from archspec.core.arguments import check_arguments
 from archspec.core.diagnostics import make_error, suggest
 from archspec.core.reports.results import Displayable
 from archspec.ir.table import PlainValue
@@ -127,6 +128,7 @@ _WORDS = {"divisible": "is divisible by"}
 _LATEX = {"divisible": r"\text{ is divisible by }", "==": "=", "!=": r"\neq", "<=": r"\leq", ">=": r"\geq"}
 
 
+@check_arguments
 def formula(model: ModelLike, /, *open: str | Sequence[str], **overrides: PlainValue) -> Formula:
     """Derive the parameter count of a model as a polynomial in the hyperparameters that are named in `open`.
 

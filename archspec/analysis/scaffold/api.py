@@ -10,6 +10,7 @@ from archspec.analysis.scaffold.layers import LIBRARY, load_library
 from archspec.analysis.scaffold.structure import Structure, map_ties, tie_statements
 from archspec.analysis.scaffold.tensors import TensorSketch, check_entries, classify_tensors
 from archspec.analysis.scaffold.text import OUTERMOST, Writer
+from archspec.core.arguments import check_arguments
 from archspec.core.diagnostics import MAX_FILE_BYTES, ArchError, Diagnostic, Note, escape_for_terminal, make_error
 from archspec.formats.checkpoints.checkpoint import read
 from archspec.formats.checkpoints.entries import Checkpoint
@@ -26,6 +27,7 @@ _HEADER = """\
 """
 
 
+@check_arguments
 def scaffold(path: str | os.PathLike[str]) -> str:
     """Generate a spec of a checkpoint: an `.arch` source that declares its tensors with names, shapes and ties.
 

@@ -15,6 +15,7 @@ from archspec.analysis.search.result import Design, SearchResult
 from archspec.analysis.search.search import Collector, Progress, SelectedDesigns, examine
 from archspec.analysis.search.space import Designs, Space, build_space
 from archspec.analysis.variant.lines import find_imports, format_model_statement
+from archspec.core.arguments import check_arguments
 from archspec.core.diagnostics import make_error, suggest
 from archspec.ir.index_ranges import dimensions
 from archspec.ir.table import PlainValue
@@ -35,6 +36,7 @@ MAX_LISTED, MAX_LISTED_BEST = 50, 1_000
 _TARGET = re.compile(r"(.*?[^=<>!])=([^=].*)", re.DOTALL)
 
 
+@check_arguments
 def search(
     spec: SpecLike,
     /,

@@ -66,6 +66,8 @@ def draw(plot: Plot, ax: Any = None) -> Any:
         except ImportError:
             message = "a plot requires matplotlib, which is not installed"
             raise make_error("missing-package", message, help="run `pip install matplotlib`") from None
+    if not hasattr(ax, "scatter"):
+        raise make_error("usage", f"`plot` expects axes of matplotlib as `ax`, found {ax!r:.40}")
     ax.scatter([dot.x for dot in plot.others], [dot.y for dot in plot.others], s=4, color="0.6", label="designs")
     ax.scatter([dot.x for dot in plot.chosen], [dot.y for dot in plot.chosen], s=24, label="chosen")
     ax.set_title(plot.title)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from archspec.analysis.verify.naming import Rename, parse_rename
 from archspec.analysis.verify.surplus import find_surplus
 from archspec.analysis.verify.verify import Verification, compare
+from archspec.core.arguments import check_arguments
 from archspec.core.diagnostics import ArchError
 from archspec.formats.checkpoints.checkpoint import read
 from archspec.ir.module import gc_paused
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from archspec.pipeline.model import ModelLike
 
 
+@check_arguments
 def verify(
     model: ModelLike,
     path: str | os.PathLike[str],

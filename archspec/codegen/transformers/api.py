@@ -7,12 +7,14 @@ import shutil
 from pathlib import Path
 
 from archspec.codegen.transformers.files import folder_files
+from archspec.core.arguments import check_arguments
 from archspec.core.diagnostics import make_error
 from archspec.ir.table import PlainValue
 from archspec.pipeline.compile import as_model
 from archspec.pipeline.model import ModelLike
 
 
+@check_arguments
 def to_transformers(
     model: ModelLike, /, folder: str | os.PathLike[str], *, force: bool = False, **overrides: PlainValue
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 
+from archspec.core.arguments import check_arguments
 from archspec.core.diagnostics import Report, Source, decode
 from archspec.language.format.file import FileRows
 from archspec.language.format.rows import write
@@ -14,6 +15,7 @@ from archspec.language.syntax.lines import scan
 _LINE_END = re.compile(r"\r\n?|\n")
 
 
+@check_arguments
 def format(text: str, /) -> str:
     """Return the text of a spec in its canonical layout, with the line ends of its first line.
 

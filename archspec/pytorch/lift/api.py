@@ -8,6 +8,7 @@ from os.path import basename
 from traceback import extract_tb
 from typing import TYPE_CHECKING, TypeVar
 
+from archspec.core.arguments import check_arguments
 from archspec.core.diagnostics import ArchError, make_error
 from archspec.ir.normal.deep_stack import run_with_deep_stack
 from archspec.language.format.api import format
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
+@check_arguments
 def lift(module: nn.Module, example_inputs: Mapping[str, torch.Tensor] | Sequence[torch.Tensor], /) -> str:
     """Return the spec of a module in evaluation, from inputs by argument of `forward`, or in its order.
 

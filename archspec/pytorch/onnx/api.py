@@ -8,6 +8,7 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
+from archspec.core.arguments import check_arguments
 from archspec.core.diagnostics import make_error
 from archspec.ir.table import PlainValue
 from archspec.pipeline.compile import as_model
@@ -19,6 +20,7 @@ MAX_FILE_BYTES = 2**31 - 2**24
 """The size in bytes of weights in one file, which must be below 2 GiB; weights of more are in a file of their own."""
 
 
+@check_arguments
 def to_onnx(model: ModelLike, /, file: str | os.PathLike[str], *, force: bool = False, **overrides: PlainValue) -> None:
     """Write an ONNX file of a model in evaluation, with weights initialized as specified in the spec.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from archspec.analysis.verify.naming import parse_rename
 from archspec.analysis.verify.verify import Verification, compare, match_names
 from archspec.core.addresses import parent
+from archspec.core.arguments import check_arguments
 from archspec.core.diagnostics import ArchError, Diagnostic, Note, make_error, open_regular_file
 from archspec.core.optional import import_torch
 from archspec.formats.checkpoints.checkpoint import read
@@ -75,6 +76,7 @@ def _of_torch_file(path: str, entries: Mapping[str, Entry]) -> dict[str, torch.T
     raise damaged(path, "PyTorch does not load the tensors that the file lists")
 
 
+@check_arguments
 def load_weights(
     module: nn.Module, checkpoint: str | os.PathLike[str], rename: Mapping[str, str] | None = None
 ) -> Verification:

@@ -12,6 +12,7 @@ from archspec.analysis.cost.cost import Cost
 from archspec.analysis.explain.numbers import PublishedNumber, Reading, read_number
 from archspec.analysis.explain.tensor_groups import find_table_types
 from archspec.core.algebra import symbols
+from archspec.core.arguments import check_arguments
 from archspec.core.diagnostics import make_error
 from archspec.core.reports.results import Result
 from archspec.pipeline.compile import as_model
@@ -50,6 +51,7 @@ class FlopExplanation(Result):
         return any(answer.matches for answer in self.answers)
 
 
+@check_arguments
 def explain_flops(
     model: ModelLike,
     number: str | int,
