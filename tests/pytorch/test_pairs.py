@@ -475,6 +475,65 @@ def test_nested_tensors_of_an_encoder_are_refused() -> None:
         archspec.lift(Encoder(True).eval(), inputs)
 
 
+class Padded(nn.Module):
+    """One part of a transformer with a padding mask, for which PyTorch has a kernel of its own in inference."""
+
+    def __init__(self, part: nn.Module) -> None:
+        super().__init__()
+        self.part = part
+
+    def forward(self, x: Any, pad: Any) -> Any:
+        if isinstance(self.part, nn.MultiheadAttention):
+            return self.part(x, x, x, key_padding_mask=pad, need_weights=False)[0]
+        return self.part(x, src_key_padding_mask=pad)
+
+
+FAST = {
+    "layer": ("_transformer_encoder_layer_fwd", lambda: nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)),
+    "layer that normalizes first": (
+        "_transformer_encoder_layer_fwd",
+        lambda: nn.TransformerEncoderLayer(8, 2, 16, activation="gelu", batch_first=True, norm_first=True),
+    ),
+    "attention": ("_native_multi_head_attention", lambda: nn.MultiheadAttention(8, 2, batch_first=True)),
+}
+
+
+@pytest.mark.parametrize(("kernel", "part"), FAST.values(), ids=FAST)
+def test_the_kernels_that_users_run_are_compared(
+    kernel: str, part: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A layer of an encoder, and attention, alone: what is proven is what PyTorch computes in inference."""
+    module = Padded(part()).eval()
+    inputs = {"x": torch.randn(3, 5, 8), "pad": torch.arange(5).expand(3, 5) > torch.tensor([[4], [2], [0]])}
+    model = load(archspec.lift(module, inputs))
+    assert equivalent(model, module).verdict == "equal"
+
+    original = getattr(torch, kernel)
+    calls: list[str] = []
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        calls.append(kernel)
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(torch, kernel, counted)
+    built = archspec.to_torch(model).eval()
+    built.load_state_dict(module.state_dict())
+    with torch.inference_mode():
+        ours, theirs = built(**inputs), module(**inputs)
+    assert calls == [kernel] and torch.allclose(ours, theirs, atol=1e-6)  # at padded places, too
+
+    def deviating(*args: Any, **kwargs: Any) -> Any:
+        found = original(*args, **kwargs)
+        return (
+            tuple(None if item is None else item * 1.5 for item in found) if isinstance(found, tuple) else found * 1.5
+        )
+
+    monkeypatch.setattr(torch, kernel, deviating)
+    assert equivalent(model, module).verdict == "different"
+    with pytest.raises(archspec.ArchError, match="cannot lift"):
+        archspec.lift(module, inputs)
+
+
 @pytest.mark.parametrize(("table", "test"), [("bool [n] = arange(n) > 2", ".c"), ("int [n] = arange(n)", ".c > 2")])
 def test_generated_files_with_tables_of_any_type_are_proven(table: str, test: str) -> None:
     model = load(spec(f"w: param [n]\nc: const {table}\nreturn where({test}, x, -x) * .w"))

@@ -11,19 +11,22 @@ from archspec.pytorch.patches.intercepting import Function, intercept_mode
 from archspec.pytorch.values.arguments import as_list
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor, nn
 
 
 # The number that RMS norms add where a module has none: it depends on the precision of the module.
 
 
-def keep_epsilon(module: nn.Module) -> None:
-    """Give RMS norms without an `eps` that of float32, in a module that was made in float64 in place of it."""
+def keep_epsilon(module: nn.Module, dtype: torch.dtype | None = None) -> None:
+    """Give RMS norms without an `eps` that of float32, or of `dtype`, in a module that was made in float64 in place of
+    it.
+    """
     import torch
 
     for part in module.modules():
         if isinstance(part, torch.nn.RMSNorm) and part.eps is None:
-            part.eps = torch.finfo(torch.float32).eps
+            part.eps = torch.finfo(dtype or torch.float32).eps
 
 
 def with_epsilon_of(module: nn.Module) -> AbstractContextManager[object]:
@@ -32,8 +35,7 @@ def with_epsilon_of(module: nn.Module) -> AbstractContextManager[object]:
     """
     import torch
 
-    tensors = chain(module.parameters(), module.buffers())
-    dtype = next((tensor.dtype for tensor in tensors if tensor.is_floating_point()), torch.float32)
+    dtype = real_type(module)
 
     def call(func: Function, args: Sequence[object], named: Mapping[str, object]) -> object:
         if getattr(func, "__name__", "") != "rms_norm" or [*args[3:], named.get("eps")][0] is not None:
@@ -44,6 +46,14 @@ def with_epsilon_of(module: nn.Module) -> AbstractContextManager[object]:
         return func(*args[:3], **{**named, "eps": torch.finfo(of_type).eps})
 
     return intercept_mode(call)
+
+
+def real_type(module: nn.Module) -> torch.dtype:
+    """Return the element type of the reals of a module."""
+    import torch
+
+    tensors = chain(module.parameters(), module.buffers())
+    return next((tensor.dtype for tensor in tensors if tensor.is_floating_point()), torch.float32)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from copy import deepcopy
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -12,7 +13,7 @@ from archspec.core.algebra import Polynomial
 from archspec.ir.module import Body, canonical_name, iter_tensors
 from archspec.ir.normal.arrays import Array, Arrays
 from archspec.pytorch.numeric.evaluate import Evaluation, EvaluationError
-from archspec.pytorch.patches.precision import with_epsilon_of
+from archspec.pytorch.patches.precision import keep_epsilon, real_type, with_epsilon_of
 from archspec.pytorch.prove.sides import example_sizes
 
 if TYPE_CHECKING:
@@ -145,6 +146,7 @@ def module_runner(
 
     owner = body.module
     assert owner is not None
+    kernel_types = (torch.nn.MultiheadAttention, torch.nn.TransformerEncoderLayer)
 
     def run(values: Values, sizes: Mapping[str, int]) -> list[torch.Tensor]:
         given = {**(unused or {}), **{name: values["input", name] for name, _ in body.inputs}}
@@ -152,7 +154,10 @@ def module_runner(
             copy = deepcopy(module).double().eval()
             for name, tensor in copy.state_dict(keep_vars=True).items():
                 tensor.data = values["tensor", canonical_name(owner, name)]  # a module may also have it in a list
-            with torch.no_grad(), with_epsilon_of(module):
+            keep_epsilon(copy, real_type(module))
+            # In a mode, these parts do not call the kernels that they have for inference.
+            has_kernels = any(isinstance(part, kernel_types) for part in module.modules())
+            with torch.no_grad(), nullcontext() if has_kernels else with_epsilon_of(module):
                 outputs = flat(copy(**given))
                 return outputs if order is None else [outputs[place] for place in order]
         except Exception as problem:  # of any class, as it comes from the module
