@@ -1,5 +1,6 @@
 """Costs of the generated modules: what PyTorch counts and keeps when it runs them is what `archspec cost` says."""
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -7,12 +8,12 @@ from small import load
 
 import archspec
 from archspec.core.algebra import Polynomial, substitute
-from archspec.pytorch.run.activations import weight_tracer
 
 torch = pytest.importorskip("torch")
 
 EXAMPLES = [f"specs/std/examples.arch:small-{name}" for name in ("decoder", "vision", "speech", "resnet", "windows")]
 SIZES = {"batch": 3, "seq": 24, "source": 20, "target": 17, "frames": 34, "samples": 800, "texts": 3, "images": 2}
+FEWER = {"batch": 2, "seq": 20, "source": 18, "target": 15}
 
 
 def sizes_of(model: archspec.Model) -> dict[str, int]:
@@ -100,23 +101,49 @@ def test_activations_are_what_hooks_see(spec: str, overrides: dict[str, Any], at
 
 
 def kept_by_hooks(model: archspec.Model, sizes: dict[str, int], element: Any) -> int:
-    """The bytes of all storages that a hook is shown, but for those of parameters or computed from weights alone."""
+    """The bytes of all storages that a hook is shown, but for those of parameters or computed from weights alone.
+
+    What is computed from weights alone has the same values for other inputs of other sizes, and others for other
+    weights.
+    """
     module = archspec.to_torch(model).to(element).eval()
+    others = deepcopy(module)
+    for tensor in (*others.parameters(), *others.buffers()):
+        if tensor.is_floating_point():
+            tensor.data = torch.rand_like(tensor) + 0.5
+    saved = shown_to_hooks(module, model, sizes, element)
+    fewer = shown_to_hooks(module, model, {**sizes, **FEWER}, element, is_other=True)
+    changed = shown_to_hooks(others, model, sizes, element)
+    storages = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage() for tensor in saved}
+    buffers = {tensor.untyped_storage().data_ptr() for tensor in module.buffers()}
+    computed = {
+        tensor.untyped_storage().data_ptr()
+        for tensor, same, other in zip(saved, fewer, changed, strict=True)
+        if not tensor.numel() or not torch.equal(tensor, same) or torch.equal(tensor, other)
+    }
+    parameters = {tensor.untyped_storage().data_ptr() for tensor in module.parameters()}
+    return sum(storages[pointer].nbytes() for pointer in (computed | buffers) & storages.keys() - parameters)
+
+
+def shown_to_hooks(
+    module: Any, model: archspec.Model, sizes: dict[str, int], element: Any, is_other: bool = False
+) -> list[Any]:
+    """The tensors that a hook is shown, in order, in a call of a module."""
     inputs = inputs_of(model, sizes, "cpu")
-    inputs = {name: x.to(element) if x.is_floating_point() else x for name, x in inputs.items()}
-    storages: dict[int, Any] = {}
+    for name, x in inputs.items():
+        inputs[name] = x.to(element) * (0.5 if is_other else 1.0) if x.is_floating_point() else x
+        if is_other and x.dtype is torch.int64:
+            inputs[name] = x * 0
+    saved: list[Any] = []
 
     def keep(tensor: Any) -> Any:
-        storages[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage()
+        saved.append(tensor)
         return tensor
 
-    weights = weight_tracer(module.parameters(), [*module.parameters(), *module.buffers()])
-    with weights, torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         outputs = module(**inputs)
-    for storage in weights.excluded.values():
-        storages.pop(storage.data_ptr(), None)
     del outputs
-    return sum(storage.nbytes() for storage in storages.values())
+    return saved
 
 
 def test_activations_of_experts() -> None:
