@@ -6,10 +6,15 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from small import load
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from archspec.ir.normal.arrays import Arrays
+from archspec.pipeline.model import get_compilation
 from archspec.pytorch.numeric import evaluate
 from archspec.pytorch.numeric.evaluate import EvaluationError, Values, contract
+from archspec.pytorch.prove.numeric import array_runner
+from archspec.pytorch.prove.sides import model_outputs
 
 
 class Largest(TorchDispatchMode):
@@ -79,3 +84,20 @@ def test_vectors_are_summed_before_they_are_multiplied() -> None:
     with Largest() as largest:
         found = contract(operands, [])
     assert found.item() == 50 * 60 * 70 and largest.elements <= 70
+
+
+@pytest.mark.parametrize(
+    "value", ["relu(row * x)", "where(row > x, row, x)", "cumsum(axis = 0)(where(row > x, row, 0))", "real(row > x)"]
+)
+def test_values_that_need_too_much_memory_are_not_computed(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    head = "import std { relu }\ndim seq\nblock Net()(x [seq]) -> [seq, seq] {\n  row = reshape([seq, 1])(x)"
+    body = get_compilation(load(f"{head}\n  return {value}\n}}")).body
+    arrays = Arrays()
+    run = array_runner(arrays, model_outputs(arrays, body))
+    values = {("input", "x"): torch.randn(20, dtype=torch.float64)}
+    (expected,) = run(values, {"seq": 20})
+    assert expected.shape == (20, 20)
+    monkeypatch.setattr(evaluate, "MAX_BYTES", 20 * 20 - 1)
+    with Largest() as largest, pytest.raises(EvaluationError, match="need too much memory"):
+        run(values, {"seq": 20})
+    assert largest.elements <= 20

@@ -185,6 +185,10 @@ class Evaluation:
         found = self._values.get(element)
         if found is None:
             context = _Context(self, names, [self.extent(name) for name in names])
+            node = self.elements.nodes[element]
+            item = 1 if node.dtype == "bool" else 8
+            if node.kind != "load" and math.prod(context.shape) * item > MAX_BYTES:  # before they are computed
+                raise EvaluationError("its values need too much memory")
             computed = context.computed(element)
             if not computed._is_view() and computed.numel() * computed.element_size() > MAX_BYTES:
                 raise EvaluationError("its values need too much memory")

@@ -1,5 +1,7 @@
 """Lifting: modules that take only multiples of a number of tokens or samples."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +10,7 @@ torch = pytest.importorskip("torch")
 
 import archspec
 from archspec.pytorch.lift.api import lift_subject
+from archspec.pytorch.lift.sources.lifting import lift_source
 from archspec.pytorch.lift.subject import Subject
 
 nn = torch.nn
@@ -137,3 +140,27 @@ def test_padding_to_a_multiple_is_lifted_for_multiples(chunk: int) -> None:
     model = archspec.loads(lift_subject(Subject(module, {"ids": ids}, {"ids": others})))
     assert str(model.inputs["ids"].shape[1]) == f"{chunk}*seq"
     assert archspec.equivalent(model, module).verdict == "equal"
+
+
+def test_large_chunks_of_an_infinite_limit(tmp_path: Path) -> None:
+    """Values of which each chunk has 256 by 256 by 256 are not computed: they would need 16 GiB."""
+    pytest.importorskip("transformers")
+    fields = {
+        "model_type": "mamba2",
+        "architectures": ["Mamba2ForCausalLM"],
+        "hidden_size": 64,
+        "num_heads": 8,
+        "head_dim": 16,
+        "state_size": 16,
+        "n_groups": 1,
+        "num_hidden_layers": 1,
+        "vocab_size": 100,
+        "chunk_size": 256,
+        "time_step_limit": [0.0, {"__float__": "Infinity"}],
+        "use_cache": False,
+    }
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(fields))
+    spec = lift_source(str(path))
+    assert "input_ids int [batch, 256 * seq]" in spec
+    assert archspec.loads(spec).params == archspec.load(path).params
