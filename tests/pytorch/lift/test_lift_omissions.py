@@ -349,11 +349,72 @@ def test_a_class_that_takes_images_is_not_lifted_without() -> None:
     class Seeing(nn.Module):
         def forward(self, input_ids: Any, pixel_values: Any = None, input_features: Any = None) -> None: ...
 
-    with pytest.raises(ArchError, match="cannot lift `Seeing`: it also takes `pixel_values`, of which no example"):
+    with pytest.raises(ArchError, match=r"cannot lift `Seeing`: it also takes images \(`pixel_values`\), of which no"):
         examples.check_contents("Seeing", Seeing(), ["input_ids"])
-    with pytest.raises(ArchError, match="it also takes `input_features`"):
+    with pytest.raises(ArchError, match=r"it also takes sound \(`input_features`\)"):
         examples.check_contents("Seeing", Seeing(), ["input_ids", "pixel_values"])
     examples.check_contents("Seeing", Seeing(), ["input_ids", "pixel_values", "input_features"])
+
+    class Reading(nn.Module):
+        def forward(self, input_ids: Any, flattened_patches: Any = None, input_features_mask: Any = None) -> None: ...
+
+    with pytest.raises(ArchError, match=r"it also takes images \(`flattened_patches`\)"):
+        examples.check_contents("Reading", Reading(), ["input_ids"])
+    examples.check_contents("Reading", Reading(), ["input_ids", "flattened_patches"])
+
+
+TEXT = {
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "vocab_size": 100,
+    "max_position_embeddings": 64,
+}
+VISION = {
+    "hidden_size": 16,
+    "intermediate_size": 24,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "patch_size": 4,
+    "image_size": 16,
+}
+SEEING = {
+    "Mistral3": {
+        "text_config": {**TEXT, "model_type": "mistral"},
+        "vision_config": {**VISION, "model_type": "pixtral", "head_dim": 8},
+    },
+    "GraniteDocling": {
+        "text_config": TEXT,
+        "vision_config": {**VISION, "out_hidden_size": 32, "scale_factor": 2, "deepstack_visual_indexes": [0]},
+    },
+    "SmolVLM": {
+        "text_config": {**TEXT, "model_type": "llama", "pad_token_id": 0},
+        "vision_config": VISION,
+        "scale_factor": 2,
+        "image_token_id": 5,
+        "pad_token_id": 0,
+    },
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SEEING)
+def test_a_configuration_keeps_its_images(name: str, tmp_path: Path) -> None:
+    """A type of `transformers` with a tower for images is lifted with images, or refused because of them."""
+    transformers = pytest.importorskip("transformers")
+    config = getattr(transformers, f"{name}Config", None)
+    if config is None:
+        pytest.skip(f"transformers has no {name}")
+    config(**SEEING[name], architectures=[f"{name}ForConditionalGeneration"]).save_pretrained(tmp_path)
+    try:
+        spec = lift_source(str(tmp_path / "config.json"))
+    except ArchError as error:
+        assert "it also takes images (`pixel_values`), of which no example" in error.diagnostics[0].message
+    else:
+        assert "pixel_values" in archspec.loads(spec).inputs
 
 
 def test_inputs_may_be_called_like_functions_of_python(lift: Lift) -> None:

@@ -47,6 +47,12 @@ _TOKENS = ("input_ids", "decoder_input_ids")
 _OPTIONAL = ("attention_mask", "token_type_ids", "bbox")
 _PICTURES, _SOUNDS = ("pixel_values", "pixel_values_videos"), ("input_features", "input_values")
 _CONTENTS = (*_PICTURES, *_SOUNDS)
+_MEDIA = {
+    "images": re.compile(r"(\w+_)?pixel_values(_\w+)?|flattened_patches|image_patches"),
+    "sound": re.compile(r"(\w+_)?input_(features|values)|audio_values"),
+}
+"""The arguments of any class that are images or sound."""
+
 _STEPS = ("states", "actions", "rewards", "returns_to_go", "timesteps")
 _IDS, _MASK = "_input_ids", "_attention_mask"
 """How the arguments of further parts end, such as `qformer_input_ids`."""
@@ -136,18 +142,18 @@ def _documented(module: nn.Module, name: str, shapes: list[tuple[int, ...]], con
 
 def left_out(module: nn.Module, given: Collection[str]) -> list[str]:
     """Return the images and sounds that a module takes, and is not given."""
-    return [name for name in inspect.signature(module.forward).parameters if name in _CONTENTS and name not in given]
+    names = [name for name in inspect.signature(module.forward).parameters if name not in given]
+    return [name for name in names if any(pattern.fullmatch(name) for pattern in _MEDIA.values())]
 
 
 def check_contents(name: str, module: nn.Module, given: Collection[str]) -> None:
     """Refuse a module that takes images or sound, and is given none of either."""
-    for group in (_PICTURES, _SOUNDS):
-        missing = [item for item in left_out(module, given) if item in group]
-        if missing and not {*group} & {*given}:
+    for medium, pattern in _MEDIA.items():
+        missing = [item for item in left_out(module, given) if pattern.fullmatch(item)]
+        if missing and not any(map(pattern.fullmatch, given)):
             listed = ", ".join([f"`{item}`" for item in missing])
-            raise make_error(
-                "lift", f"cannot lift `{name}`: it also takes {listed}, of which no example is known that it accepts"
-            )
+            reason = f"it also takes {medium} ({listed}), of which no example is known that it accepts"
+            raise make_error("lift", f"cannot lift `{name}`: {reason}")
 
 
 def _is_content(name: str) -> bool:
