@@ -224,6 +224,85 @@ class Closed(nn.Module):
 
 def closed():
     return Closed().eval()
+
+
+class Flagged(nn.Module):
+    def forward(self, x):
+        return nn.functional.scaled_dot_product_attention(x, x, x, is_causal=x.shape[1] > 1)
+
+
+def flagged():
+    return Flagged().eval()
+
+
+class Keeping(nn.Module):
+    """A bias of distances that `forward` makes for the longest input so far."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("bias", None, persistent=False)
+
+    def forward(self, x):
+        if self.bias is None or self.bias.shape[-1] < x.shape[1]:
+            p = torch.arange(x.shape[1])
+            self.bias = -(p[None, :] - p[:, None]).abs().float()
+        return (x @ x.transpose(1, 2) + self.bias[: x.shape[1], : x.shape[1]]).softmax(-1) @ x
+
+
+def keeping():
+    return Keeping().eval()
+
+
+class Scaled(nn.Module):
+    """A table of angles of which the slowest are scaled: its values are within 6e-6 of those of all angles."""
+
+    def __init__(self):
+        super().__init__()
+        speed = 1 / 500000.0 ** (torch.arange(0, 8, 2).float() / 8)
+        speed = torch.where(2 * math.pi / speed > 8192, speed / 32.0, speed)
+        self.register_buffer("cos", (torch.arange(64)[:, None] * speed.repeat(2)).cos(), persistent=False)
+
+    def forward(self, x):
+        return x * self.cos[: x.shape[1]]
+
+
+def scaled():
+    return Scaled().eval()
+
+
+class Transposing(nn.ConvTranspose1d):
+    """Rows of eight channels; what it adds to the end of its results is not in the language."""
+
+    def __init__(self):
+        super().__init__(8, 8, 3, stride=2, padding=1, output_padding=1, groups=4)
+
+    def forward(self, x):
+        return super().forward(x.transpose(1, 2))
+
+
+def transposing():
+    return Transposing().eval()
+
+
+class Bucketed(nn.Module):
+    """Buckets of distances, as in T5, for queries and keys of one length."""
+
+    def __init__(self, heads, buckets):
+        super().__init__()
+        self.buckets, self.table = buckets, nn.Embedding(buckets, heads)
+
+    def forward(self, x):
+        p = torch.arange(x.shape[1])
+        d, half = p[:, None] - p[None, :], self.buckets // 2
+        side, d, near = (d < 0).long() * half, d.abs(), half // 2
+        far = near + (torch.log(d.float() / near) / torch.log(torch.tensor(128 / near)) * (half - near)).long()
+        bucket = side + torch.where(d < near, d, torch.min(far, torch.full_like(far, half - 1)))
+        scores = (x @ x.transpose(1, 2))[:, None] + self.table(bucket).permute(2, 0, 1)
+        return scores.softmax(-1) @ x[:, None]
+
+
+def bucketed(heads=4, buckets=32):
+    return Bucketed(heads, buckets).eval()
 '''
 
 Lift = Callable[..., str]
@@ -320,6 +399,11 @@ def test_layers_with_numbers_in_float32_are_followed(lift: Lift) -> None:
     assert "h []" not in spec and "tanh(sqrt(0.6366197466850281) * h)" in spec
 
 
+def test_buckets_of_distances_are_read(lift: Lift) -> None:
+    spec = lift("bucketed", "x=real[batch,seq,8]")
+    assert archspec.loads(spec).params.total == 4 * 32 and archspec.to_torch(archspec.loads(spec))
+
+
 def test_a_spec_can_be_built(lift: Lift) -> None:
     spec = lift("pairs", "x=real[batch,seq,width]")
     assert archspec.to_torch(archspec.loads(spec, width=8)) and "# Not followed: depth = 2" in spec
@@ -336,6 +420,44 @@ def test_fields_that_are_not_followed_are_named(tmp_path: Path) -> None:
     spec = lift_source(str(path))
     assert "# Not followed: initializer_range = 0.02 (no integer).\n" in spec
     assert "(input_values [batch, 64, 32])" in spec  # as the class documents it
+
+
+@pytest.mark.slow
+def test_frozen_positions_of_a_configuration(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    sizes = {f"{side}_{name}": 2 for side in ("encoder", "decoder") for name in ("layers", "attention_heads")}
+    config = transformers.MarianConfig(
+        **sizes,
+        d_model=32,
+        encoder_ffn_dim=48,
+        decoder_ffn_dim=48,
+        vocab_size=100,
+        max_position_embeddings=50,
+        pad_token_id=99,
+        decoder_start_token_id=99,
+        architectures=["MarianMTModel"],
+    )
+    config.save_pretrained(tmp_path)
+    params = archspec.loads(lift_source(str(tmp_path / "config.json"))).params
+    assert params.frozen == 2 * 50 * 32
+    with torch.device("meta"):
+        module = transformers.MarianMTModel(config)
+    assert params.total == sum(tensor.numel() for tensor in module.parameters())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["Llama", "Mixtral"])
+def test_language_models_are_lifted_without_their_cache(name: str, tmp_path: Path) -> None:
+    """`use_cache` is on by default, and experts count their tokens with `histc`."""
+    transformers = pytest.importorskip("transformers")
+    architecture = f"{name}ForCausalLM"
+    sizes = {"num_local_experts": 4, "sliding_window": None} if name == "Mixtral" else {}
+    config = getattr(transformers, f"{name}Config")(**{**TEXT, **sizes}, architectures=[architecture])
+    config.save_pretrained(tmp_path)
+    spec = lift_source(str(tmp_path / "config.json"))
+    with torch.device("meta"):
+        module = getattr(transformers, architecture)(config)
+    assert archspec.loads(spec).params.total == sum(tensor.numel() for tensor in module.parameters())
 
 
 # Inputs ---------------------------------------------------------------------------------------------------------------
@@ -445,6 +567,13 @@ def test_what_a_module_prints_is_not_in_the_spec(file: str, capfd: pytest.Captur
     [
         ("transposes", "it can only be exported where `8%seq != 0`"),
         ("closed", "it has a branch for `seq == 32`, where its outputs cannot be compared: "),
+        (
+            "flagged",
+            "torch.export fails: scaled_dot_product_attention(): argument 'is_causal' must be bool, not SymBool",
+        ),
+        ("keeping", "`forward` creates `bias`, which later calls read; create it in the constructor"),
+        ("scaled", "the constant `cos` of the shape [64, 8] has no known formula"),
+        ("transposing", "it pads the result of a transposed convolution"),
     ],
 )
 def test_refusals_have_true_reasons(factory: str, reason: str, lift: Lift) -> None:

@@ -146,9 +146,9 @@ def bases(value: float, counts: Sequence[int]) -> Iterator[tuple[float, int]]:
             yield float(f"{value**-count:.{digits}g}"), count
 
 
-_PRECISION = 1e-5, 3e-7
-"""Sines and cosines are at most so far from the exact ones, and those of large angles by so much for each position:
-frequencies are rounded to float32.
+_PRECISION = 2e-6, 1e-6
+"""Sines and cosines are at most so far from the exact ones, and by so much of their angle: frequencies are rounded to
+float32.
 """
 
 
@@ -226,7 +226,7 @@ def _wave(builder: SpecBuilder, value: Tensor) -> Value | None:
     second = float((value.double().acos() if is_cosine else value.double().asin())[1, 1])
     for theta, count in bases(second, [half, half - 1]):
         exact = _exact_angles(rows, half, theta, count)
-        if _are_close(exact.cos() if is_cosine else exact.sin(), value):
+        if _are_close(exact.cos() if is_cosine else exact.sin(), value, exact):
             angles = _angles(builder, _positions(builder, rows), half, theta, count)
             return angles and builder.op("cos" if is_cosine else "sin", angles)
     return None
@@ -271,18 +271,16 @@ def _waves(builder: SpecBuilder, sines: Tensor, cosines: Tensor) -> _Waves | Non
     theta, count = base
     exact = _exact_angles(rows, half, theta, count)
     kept = (torch.arange(rows)[:, None] != torch.tensor(empty or [rows])).all(1, keepdim=True)
-    if not all(_are_close(wave * kept, own) for wave, own in ((exact.sin(), sines), (exact.cos(), cosines))):
+    if not all(_are_close(wave * kept, own, exact) for wave, own in ((exact.sin(), sines), (exact.cos(), cosines))):
         return None
     positions = _positions(builder, rows)
     angles = _angles(builder, positions, half, theta, count)
     return angles and _Waves(builder.op("sin", angles), builder.op("cos", angles), positions, empty)
 
 
-def _are_close(exact: Tensor, rounded: Tensor) -> bool:
-    import torch
-
-    least, of_position = _PRECISION
-    return torch.allclose(exact, rounded.double(), atol=max(least, of_position * len(exact)))
+def _are_close(exact: Tensor, rounded: Tensor, angles: Tensor) -> bool:
+    least, of_angle = _PRECISION
+    return bool(((exact - rounded.double()).abs() <= least + of_angle * angles).all())
 
 
 def _exact_angles(rows: int, half: int, theta: float, count: int) -> Tensor:
