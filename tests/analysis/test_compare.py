@@ -572,3 +572,37 @@ def test_a_changed_function_of_the_same_name_is_named(
     _, out, _ = run(capsys, *map(str, files))
     for name in {*expected} & {"act", "sharp"}:
         assert any(re.match(rf"{name} +1 step with a different computation", line) for line in out.splitlines())
+
+
+NUMBERS = """import std {{ Linear }}
+dim batch
+fn half(n) {{ return {half} }}
+fn width(n) {{ return {width} }}
+fn spare(n) {{ return {spare} }}
+block Mlp(n)(x [batch, n]) -> [batch, n] {{ return x |> up: Linear(n, width(n)) |> down: Linear(width(n), n) }}
+block Net(n = 4)(x [batch, n]) -> [batch, n] {{ return x |> p: Mlp(n){factor} }}
+model "net" = Net({n})
+"""
+WIDE = {"half": "n // 2", "width": "8 * half(n)", "spare": "n", "factor": "", "n": "n = 8"}
+
+
+@pytest.mark.parametrize(
+    ("edit", "expected"),
+    [
+        ({"width": "6 * half(n)"}, {"width"}),
+        ({"half": "n // 4"}, {"half"}),
+        ({"width": "half(n) * 8"}, set[str]()),
+        ({"spare": "n + 1"}, set[str]()),
+        ({"spare": "n + 1", "half": "n // 4"}, {"half"}),
+        ({"spare": "n + 1", "n": "n = 4"}, set[str]()),
+        ({"width": "4 * n", "factor": " |> * 2"}, {"Net"}),
+        ({"width": "6 * half(n)", "factor": " |> * 2"}, {"Net", "width"}),
+    ],
+)
+def test_a_changed_function_of_numbers_is_named(edit: dict[str, str], expected: set[str], tmp_path: Path) -> None:
+    files = [tmp_path / "a.arch", tmp_path / "b.arch"]
+    for file, texts in zip(files, (WIDE, {**WIDE, **edit}), strict=True):
+        file.write_text(NUMBERS.format(**texts))
+    definitions = {name: changes[1] for name, changes in archspec.compare(*map(str, files)).definitions}
+    assert {*definitions} == expected
+    assert all(definitions[name] == {"differs": 1} for name in expected - {"Net"})

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from archspec.analysis.diff.operations import collapse_operation_changes, compare_definitions
 from archspec.analysis.diff.structure import StoredTensor, StoredTensors, collapse_changes, find_changes
+from archspec.compiler.resolve.unit import Definition, Unit, is_numeric
 from archspec.core.addresses import is_below, is_inside, join
 from archspec.core.diagnostics import ArchError, Span
 from archspec.ir.module import Body, iter_tensors
@@ -24,13 +25,48 @@ def find_differing_definitions(a: Model, b: Model) -> dict[str, Counter[str]]:
     """
     ours, theirs = (_find_definitions(get_compilation(model).body) for model in (a, b))
     result: dict[str, Counter[str]] = {}
-    for name in ours.keys() & theirs.keys():
-        before, after = _corresponding_bodies(ours[name], theirs[name])
+    pairs = {name: _corresponding_bodies(ours[name], theirs[name]) for name in ours.keys() & theirs.keys()}
+    for name, (before, after) in pairs.items():
         if _are_different(before, after):
             changes = _count_changes(before, after)
             if changes:
                 result[name] = changes
-    return {name: result[name] for name in theirs if name in result}
+    listed = {name: result[name] for name in theirs if name in result}
+    functions = _differing_number_functions(a, b, [body for bodies in theirs.values() for body in bodies.values()])
+    same = [pair for pair in pairs.values() if not _are_different(*pair)] if functions else []
+    if any(_have_equal_sizes(*pair) and _count_changes(*pair) for pair in same):  # which only the functions can cause
+        listed |= {name: Counter(["differs"]) for name in functions}
+    return listed
+
+
+def _differing_number_functions(a: Model, b: Model, bodies: Sequence[Body]) -> list[str]:
+    """Return the functions of numbers of one name that differ in two models, and that the bodies of `b` use.
+
+    These functions are evaluated, and have no body.
+    """
+    ours, theirs = (_number_functions(get_compilation(model).unit) for model in (a, b))
+    words = {token for span in {body.span for body in bodies} if span is not None for token in _definition_tokens(span)}
+    used: list[str] = []
+    while added := [name for name in theirs if name in words and name not in used]:
+        used += added
+        words.update(*[_definition_tokens(theirs[name]) for name in added])
+    common = [name for name in used if name in ours]
+    return [name for name in common if _definition_tokens(ours[name]) != _definition_tokens(theirs[name])]
+
+
+def _number_functions(unit: Unit) -> dict[str, Span]:
+    """Return the functions of numbers of a file and of the files that it imports."""
+    result: dict[str, Span] = {}
+    units = [unit]
+    for current in units:  # grows
+        for binding in current.names.values():
+            target = binding.target
+            if isinstance(target, Definition):
+                if is_numeric(target):
+                    result.setdefault(target.name, target.span)
+                if target.unit not in units:
+                    units.append(target.unit)
+    return result
 
 
 def _find_definitions(body: Body) -> dict[str, dict[str, Body]]:
@@ -136,6 +172,7 @@ def _stored_tensors(body: Body, separate: Sequence[str]) -> StoredTensors:
 
 def _have_equal_sizes(before: Body, after: Body) -> bool:
     """Whether the numbers among the hyperparameters are equal, so that shapes differ only by the definitions."""
-    assert before.module is not None and after.module is not None
+    if before.module is None or after.module is None:
+        return False
     ours, theirs = before.module.hyperparameters, after.module.hyperparameters
     return all(ours[name] == theirs[name] for name in ours.keys() & theirs.keys() if isinstance(ours[name], int))
