@@ -250,7 +250,7 @@ def _excerpt(span: Span, mark: str) -> list[str]:
     printable = "".join(c if c.isprintable() else " " for c in text)
     gutter = " " * len(str(number))
     return [
-        f"{gutter}--> {span}",
+        f"{gutter}--> {escape_controls(str(span))}",
         f"{gutter} |",
         f"{number} | {printable}",
         f"{gutter} | {' ' * first}{mark * width}",

@@ -133,6 +133,9 @@ def test_indexes_that_are_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     path.write_text("[1]")
     with pytest.raises(ArchError, match="is not a JSON object"):
         read(str(path))
+    path.write_text('{\n "weight_map": {\n  "a": "m-1.safetensors",\n }\n}')
+    with pytest.raises(ArchError, match=f"cannot read the index: trailing comma before `}}`\n *--> {path}:3:25\n"):
+        read(str(path))
 
 
 def test_a_model_that_is_not_in_the_cache_is_read_from_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from archspec.core.diagnostics import Report, Source
 from archspec.core.resources import specs_root
 from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
 from archspec.formats.configs.family import find_family, known_types, read_family
-from archspec.formats.configs.read import read_json
+from archspec.formats.strict_json import read_json
 from archspec.pipeline import streams
 from archspec.pipeline.files import parse_cached
 from archspec.pipeline.tables import load_table

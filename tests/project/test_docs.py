@@ -34,7 +34,7 @@ from archspec.compiler.evaluate import interpreter, limits
 from archspec.compiler.resolve import expressions as addresses
 from archspec.compiler.resolve import files
 from archspec.core.diagnostics import MAX_FILE_BYTES, Report, Source
-from archspec.formats.configs import read
+from archspec.formats import strict_json
 from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
 from archspec.formats.configs.family import known_types, read_family
 from archspec.ir import fold
@@ -263,9 +263,9 @@ def configuration_limit_rows() -> Iterator[str]:
     """The rows of the table of limits of configurations."""
     for what, limit in {
         "file size, in KiB": MAX_CONFIGURATION_BYTES // 1024,
-        "values, including those in lists and objects": read.MAX_VALUES,
-        "levels of nesting": read.MAX_DEPTH,
-        "characters in a number": read.MAX_NUMBER_LENGTH,
+        "values, including those in lists and objects": strict_json.MAX_VALUES,
+        "levels of nesting": strict_json.MAX_DEPTH,
+        "characters in a number": strict_json.MAX_NUMBER_LENGTH,
     }.items():
         yield f"| {what} | {limit:,} |"
 

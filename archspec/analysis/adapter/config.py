@@ -12,8 +12,8 @@ from archspec.core.record import Record, is_tuple
 from archspec.core.resources import specs_root
 from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
 from archspec.formats.configs.family import read_adapter_type
-from archspec.formats.configs.read import Member, read_json
 from archspec.formats.configs.settings import Settings
+from archspec.formats.strict_json import Member, read_json
 
 # Regular expressions of untrusted configurations.
 

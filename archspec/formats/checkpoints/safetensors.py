@@ -7,11 +7,14 @@ https://github.com/huggingface/safetensors#format
 
 from __future__ import annotations
 
+import os
 from math import prod
 from typing import BinaryIO, TypeGuard, cast
 
+from archspec.core.diagnostics import ArchError, Source
 from archspec.core.reports.text import number
 from archspec.formats.checkpoints.entries import BITS, DTYPES, MAX_DIMENSIONS, DefectCollector, Entry, damaged, is_size
+from archspec.formats.strict_json import read_data
 
 MAX_HEADER_BYTES = 100_000_000
 """Maximum header size that the format allows."""
@@ -30,7 +33,7 @@ def read(file: BinaryIO, size: int, label: str) -> list[Entry]:
     text = file.read(length)
     if not text.startswith(b"{"):
         raise damaged(label, "not a safetensors file: the header does not start with `{`")
-    header = parse_json(text, label, "the header")
+    header = parse_json(text, label, "the header", f"header of {os.path.basename(label)}")
     defects = DefectCollector(label)
     _check_metadata(header.pop("__metadata__", {}), defects)
     entries = [entry for name, info in header.items() if (entry := _parse_entry(name, info, label, defects))]
@@ -106,45 +109,27 @@ def _format_value(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-# Strict JSON ----------------------------------------------------------------------------------------------------------
+# JSON -----------------------------------------------------------------------------------------------------------------
 
 MAX_ITEMS = 4_000_000
 
 
-def parse_json(data: bytes, label: str, noun: str) -> dict[str, object]:
+def parse_json(data: bytes, label: str, noun: str, source_label: str | None = None) -> dict[str, object]:
     """Parse the JSON object in `data`, which messages call `noun`. Raises ArchError if it is invalid.
 
-    Untrusted files may not have duplicate names, NaN, deep nesting or too many items.
+    Untrusted files may not have duplicate names, NaN, deep nesting or too many items. `source_label` names the text in
+    locations (default: `label`, the file).
     """
-    import json
-
     if sum(map(data.count, (b",", b"[", b"{"))) > MAX_ITEMS:
         raise damaged(label, f"too many items in {noun}: the limit is {MAX_ITEMS:,}")
     try:
-        value = json.loads(data.decode("utf-8"), object_pairs_hook=_build_object, parse_constant=_reject_constant)
+        value = read_data(Source(source_label or label, data.decode("utf-8")))
     except UnicodeDecodeError as error:
         raise damaged(label, f"{noun} is not UTF-8 text: invalid byte at offset {error.start}") from None
-    except RecursionError:
-        raise damaged(label, f"{noun} is nested too deeply") from None
-    except json.JSONDecodeError as error:
-        raise damaged(label, f"{noun} is not valid JSON: {error.msg.lower()} at character {error.pos}") from None
-    except ValueError as error:
-        raise damaged(label, f"{noun} is not valid JSON: {error}") from None
+    except ArchError as error:
+        (diagnostic,) = error.diagnostics
+        message = f"{label}: cannot read {noun}: {diagnostic.message}"
+        raise ArchError([diagnostic._replace(code="bad-checkpoint", message=message)]) from None
     if not isinstance(value, dict):
         raise damaged(label, f"{noun} is not a JSON object")
-    return value  # pyright: ignore[reportUnknownVariableType]
-
-
-def _build_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    mapping = dict(pairs)
-    if len(mapping) < len(pairs):
-        seen: set[str] = set()
-        for name, _ in pairs:
-            if name in seen:
-                raise ValueError(f"`{name}` appears more than once")
-            seen.add(name)
-    return mapping
-
-
-def _reject_constant(word: str) -> object:
-    raise ValueError(f"`{word}` is not a number")
+    return cast("dict[str, object]", value)

@@ -12,7 +12,7 @@ from typing import cast
 
 from archspec.core.diagnostics import ArchError, Diagnostic, Report, Source, decode, read_bytes
 from archspec.formats.configs.configuration import ADAPTER_FILE, CONFIG_FILE, MAX_CONFIGURATION_BYTES
-from archspec.formats.configs.read import read_json
+from archspec.formats.strict_json import read_json
 
 MODULES_FILE = "modules.json"
 

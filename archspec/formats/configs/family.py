@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from archspec.compiler.resolve.files import Library
 from archspec.core.diagnostics import Report, Span, make_error, suggest
-from archspec.formats.configs.read import JsonValue, Member
+from archspec.formats.strict_json import JsonValue, Member
 
 COMMON = "_common"
 

@@ -15,7 +15,7 @@ from archspec.core.diagnostics import Note, Report, suggest
 from archspec.core.record import Record
 from archspec.core.reports.text import literal
 from archspec.formats.configs.family import Family, Field
-from archspec.formats.configs.read import Member, Plain
+from archspec.formats.strict_json import Member, Plain
 
 # Fields that are read in another way than the file of a family describes.
 

@@ -13,7 +13,6 @@ from archspec.core.diagnostics import Report, Source, decode, escape_controls, r
 from archspec.core.reports.text import literal
 from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
 from archspec.formats.configs.family import Family, find_family
-from archspec.formats.configs.read import Member, read_json
 from archspec.formats.configs.settings import (
     Setting,
     Settings,
@@ -21,6 +20,7 @@ from archspec.formats.configs.settings import (
     resolve_replaced_fields,
     split_unsupported_scaling,
 )
+from archspec.formats.strict_json import Member, read_json
 from archspec.ir.table import Quantization
 from archspec.language.syntax import tree
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from archspec.core.diagnostics import ArchError, Report, Source, decode, make_error, read_bytes
 from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
-from archspec.formats.configs.read import read_json
+from archspec.formats.strict_json import read_json
 from archspec.pytorch.lift.sources.architecture import Architecture, numbers_of
 from archspec.pytorch.lift.sources.examples import SIZES, Configuration, examples, inner_configurations
 from archspec.pytorch.lift.sources.fields import Fields

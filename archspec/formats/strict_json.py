@@ -1,12 +1,15 @@
-"""Reading untrusted JSON with the location of every value."""
+"""Reading untrusted JSON: as data, or with the location of every value. Errors have their location in both cases."""
 
 from __future__ import annotations
 
 import math
 import re
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from archspec.core.diagnostics import ArchError, Note, Source, Span, make_error
+
+if TYPE_CHECKING:
+    from json import JSONDecoder
 
 MAX_DEPTH = 16
 MAX_VALUES = 500_000
@@ -46,12 +49,33 @@ class Member(NamedTuple):
 
 def read_json(source: Source) -> JsonValue:
     """Read the JSON value in a source. Raises ArchError (`syntax`, `duplicate-name`, `budget`)."""
-    reader = _Reader(source)
-    value = reader.value(0)
-    reader.skip_space()
-    if reader.offset < len(source.text):
-        raise reader.syntax_error("unexpected text after the end of the JSON value")
-    return value
+    return _Reader(source).read()
+
+
+def read_data(source: Source) -> object:
+    """Return the data of the JSON value in a source, without locations and thus fast. Raises ArchError.
+
+    NaN and infinities are errors. The caller limits the size; nesting is limited as in `json.loads`.
+    """
+    from json import JSONDecoder
+
+    decoder = JSONDecoder(object_pairs_hook=_build_object, parse_constant=_reject_constant)
+    try:
+        return decoder.decode(source.text)
+    except (ValueError, RecursionError):
+        _Reader(source, decoder).read()  # raises the error with its location
+        raise
+
+
+def _build_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("duplicate name")
+    return members
+
+
+def _reject_constant(word: str) -> object:
+    raise ValueError(word)
 
 
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -64,7 +88,7 @@ _FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _FLOAT_TAG = "__float__"
 """Name of the only member of an object with which `transformers` 5 writes one of these floats."""
 
-_WORDS = {"null": None, "true": True, "false": False, **_FLOATS}
+_WORDS = {"null": None, "true": True, "false": False}
 
 
 def _decode_float(members: dict[str, Member]) -> float | dict[str, Member]:
@@ -74,13 +98,26 @@ def _decode_float(members: dict[str, Member]) -> float | dict[str, Member]:
 
 
 class _Reader:
-    """A recursive-descent reader: the source and the current offset."""
+    """A recursive-descent reader: the source and the current offset.
 
-    def __init__(self, source: Source) -> None:
+    With a `decoder`, whose error it locates, it skips the objects and lists that the decoder accepts.
+    """
+
+    def __init__(self, source: Source, decoder: JSONDecoder | None = None) -> None:
         self.source = source
         self.text = source.text
         self.offset = 0
+        self._decoder = decoder
+        self._words = _WORDS if decoder is not None else {**_WORDS, **_FLOATS}
         self._values = 0
+
+    def read(self) -> JsonValue:
+        """Read the only value of the source."""
+        value = self.value(0)
+        self.skip_space()
+        if self.offset < len(self.text):
+            raise self.syntax_error("unexpected text after the end of the JSON value")
+        return value
 
     def skip_space(self) -> None:
         match = _SPACE.match(self.text, self.offset)
@@ -91,11 +128,15 @@ class _Reader:
         start = self.offset
         self._values += 1
         if self._values > MAX_VALUES:
+            if self._decoder is not None:
+                raise self.syntax_error("syntax error or duplicate name in this value or after it")
             raise self.syntax_error(f"too many values: the limit is {MAX_VALUES:,}", code="budget")
         if depth > MAX_DEPTH:
             raise self.syntax_error(f"values are nested too deeply: the limit is {MAX_DEPTH} levels", code="budget")
         first = self.text[start : start + 1]
-        if first == "{":
+        if self._decoder is not None and depth and first in ("{", "[") and self._skip(self._decoder):
+            plain = None
+        elif first == "{":
             plain = _decode_float(self._object(depth))
         elif first == "[":
             plain = self._list(depth)
@@ -111,6 +152,14 @@ class _Reader:
         word = _WORD.match(self.text, location)
         end = max(word.end() if word else 0, location + 1)
         return make_error(code, message, Span(self.source, location, end))
+
+    def _skip(self, decoder: JSONDecoder) -> bool:
+        """Advance past the next value if the decoder accepts it."""
+        try:
+            _, self.offset = decoder.raw_decode(self.text, self.offset)
+        except (ValueError, RecursionError):
+            return False
+        return True
 
     def _object(self, depth: int) -> dict[str, Member]:
         opening, members = self.offset, dict[str, Member]()
@@ -183,7 +232,7 @@ class _Reader:
         word = _WORD.match(self.text, self.offset)
         if word is None:
             raise self.syntax_error("expected a value")
-        if word[0] not in _WORDS:
+        if word[0] not in self._words:
             raise self.syntax_error(f"invalid JSON value `{word[0][:60]}`")
         self.offset = word.end()
-        return _WORDS[word[0]]
+        return self._words[word[0]]
