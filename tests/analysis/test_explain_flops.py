@@ -161,9 +161,17 @@ def test_what_is_reported_of_a_number(number: int | str, heading: str, rows: lis
     assert [" ".join(line.split()) for line in shown[5:]] == rows
 
 
-def test_what_is_not_a_number_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("many", "invalid number `many`"),
+        ("many%", "invalid number `many%`"),
+        (" 20 % ", "`20 %` is a percentage, not a number of operations"),
+    ],
+)
+def test_what_is_not_a_number_is_refused(text: str, message: str) -> None:
     with pytest.raises(archspec.ArchError) as caught:
-        archspec.explain_flops("gpt2", "many", batch=1, seq=8)
+        archspec.explain_flops("gpt2", text, batch=1, seq=8)
     (found,) = caught.value.diagnostics
-    assert (found.code, found.message) == ("usage", "invalid number `many`")
+    assert (found.code, found.message) == ("usage", message)
     assert found.help == "write the number as 22348431360 or 22.3G"

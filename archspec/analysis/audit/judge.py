@@ -9,7 +9,7 @@ from typing import NamedTuple
 from archspec.analysis.audit.models import Models
 from archspec.analysis.audit.read import AuditLine
 from archspec.analysis.explain.explain import Explanation, Match
-from archspec.analysis.explain.numbers import PublishedNumber, Reading, format_rounded
+from archspec.analysis.explain.numbers import PublishedNumber, Reading, as_exact_number, format_rounded, format_value
 from archspec.analysis.explain.omissions import describe_digit_difference
 from archspec.core.diagnostics import ArchError, Diagnostic
 
@@ -247,25 +247,6 @@ class _Judge:
 
     def _format_signed(self, difference: Fraction) -> str:
         return f"{self._format(abs(difference))} too {'much' if difference > 0 else 'little'}"
-
-
-def as_exact_number(value: Fraction) -> PublishedNumber:
-    """Convert a value to an exact number."""
-    return PublishedNumber(
-        f"{int(value):,}" if value.denominator == 1 else str(float(value)),
-        value,
-        (Reading(None, value, value),),
-        Fraction(1),
-    )
-
-
-def format_value(value: Fraction, number: PublishedNumber) -> str:
-    """Format a value like a published number: in percent if it is a percentage, else in full or with five digits."""
-    if number.unit == Fraction(1, 100):
-        return f"{float(100 * value):.2f} %"
-    if value.denominator == 1:
-        return f"{int(value):,}"
-    return f"{float(value):,.5g}" if abs(value) < 1000 else f"{float(value):,.2f}"
 
 
 def _format_at_reading(value: Fraction, number: PublishedNumber, reading: Reading) -> str:

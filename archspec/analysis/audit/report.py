@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from archspec.analysis.audit.api import Audit
-from archspec.analysis.audit.judge import VERDICTS, JudgedLine, as_exact_number, format_value
+from archspec.analysis.audit.judge import VERDICTS, JudgedLine
+from archspec.analysis.explain.numbers import as_exact_number, as_plain_number, format_value
 from archspec.core.reports.documents import Document
 from archspec.core.reports.page import Block, Page
 from archspec.core.reports.tables import Column, Row, View, columns
@@ -35,11 +34,11 @@ def _entry(judged: JudgedLine) -> Row:
         "spec": line.spec,
         "claimed": _format_claimed(judged),
         "arithmetic": line.arithmetic.text if line.arithmetic is not None else None,
-        "value": _as_number(judged.value),
-        "own": _as_number(judged.own),
-        "model": _as_number(judged.counted),
+        "value": as_plain_number(judged.value),
+        "own": as_plain_number(judged.own),
+        "model": as_plain_number(judged.counted),
         "verdict": judged.verdict,
-        "off": _as_number(judged.off),
+        "off": as_plain_number(judged.off),
     }
 
 
@@ -88,9 +87,3 @@ def _format_claimed(judged: JudgedLine) -> str:
     if not judged.line.claimed:
         return f"= {as_exact_number(judged.value).text}"
     return ", ".join(number.text for number in judged.line.claimed)
-
-
-def _as_number(value: Fraction | None) -> int | float | None:
-    if value is None:
-        return None
-    return int(value) if value.denominator == 1 else float(value)

@@ -11,13 +11,12 @@ from itertools import islice
 from typing import NamedTuple
 
 from archspec.analysis.explain.conventions import Convention, Conventions
-from archspec.analysis.explain.numbers import PublishedNumber, Reading, read_number
+from archspec.analysis.explain.numbers import PublishedNumber, Reading, is_near, read_count
 from archspec.analysis.explain.omissions import Counted, Omission, Omissions, iter_single_layers
 from archspec.analysis.explain.tensor_groups import Base, TensorGroups, count_uses, find_table_types
 from archspec.core import resources
 from archspec.core.addresses import first_segment
 from archspec.core.arguments import check_arguments
-from archspec.core.diagnostics import make_error
 from archspec.core.reports.results import Result
 from archspec.ir.table import PlainValue, Table
 from archspec.pipeline.compile import as_model
@@ -92,8 +91,6 @@ def _load_vocabularies() -> dict[int, str]:
 
 
 MAX_NEAREST_RANK = 1
-MAX_RELATIVE_DIFFERENCE = Fraction(2, 100)
-"""Maximum relative difference of a count that is shown as the nearest."""
 VARIANT_RANK = 1
 ONE_LAYER_RANK = 2
 """The only rank at which a rounded number may be one layer of a stack; at higher ranks, many match by chance."""
@@ -310,9 +307,8 @@ class Explainer:
         ]
         below = max((c for c in candidates if c.params < reading.low), key=lambda c: (c.params, -c.rank), default=None)
         above = min((c for c in candidates if c.params > reading.high), key=lambda c: (c.params, c.rank), default=None)
-        value = (reading.low + reading.high) / 2
         for nearest in (below, above):
-            if nearest is not None and abs(nearest.params - value) <= MAX_RELATIVE_DIFFERENCE * value:
+            if nearest is not None and is_near(nearest.params, reading):
                 yield self._build_match("convention", nearest.rank, nearest)
 
     def _build_match(self, kind: str, rank: int, convention: Convention, omitted: Sequence[Omission] = ()) -> Match:
@@ -406,12 +402,6 @@ def explain(model: ModelLike, number: str | int, /, **overrides: PlainValue) -> 
 
     Raises ArchError if `number` is not a number (`usage`), and as `archspec.load` does.
     """
-    text = str(number)
-    try:
-        published = read_number(text)
-        if text.strip().endswith("%"):
-            raise ValueError(f"`{text.strip():.60}` is a percentage, not a parameter count")
-    except ValueError as error:
-        help = "write the number as 108808704, 108,808,704, 110M, 0.34B or `about 110 million`"
-        raise make_error("usage", str(error), help=help) from None
+    help = "write the number as 108808704, 108,808,704, 110M, 0.34B or `about 110 million`"
+    published = read_count(number, "a parameter count", help)
     return create_explainer(as_model(model, overrides)).explain(published)

@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from fractions import Fraction
-from math import floor
+from math import ceil, floor
 from typing import NamedTuple
 
+from archspec.core.diagnostics import make_error
+from archspec.core.reports.text import number as number_of
+
 MAX_DIGITS = 30
+MAX_RELATIVE_DIFFERENCE = Fraction(2, 100)
+"""Maximum relative difference of a count that is shown as the nearest."""
 UNITS: dict[str, int] = {
     **dict.fromkeys(("K", "k", "thousand"), 1000),
     **dict.fromkeys(("M", "m", "million"), 1000**2),
@@ -68,6 +73,18 @@ class PublishedNumber(NamedTuple):
         return [reading for reading in self.readings if reading.fits(value)]
 
 
+def read_count(number: str | int, noun: str, help: str) -> PublishedNumber:
+    """Parse a number that is not a share, and which messages call `noun`. Raises ArchError (`usage`) with `help`."""
+    text = str(number).strip()
+    try:
+        published = read_number(text)
+        if text.endswith("%"):
+            raise ValueError(f"`{text:.60}` is a percentage, not {noun}")
+    except ValueError as error:
+        raise make_error("usage", str(error), help=help) from None
+    return published
+
+
 def read_number(text: str, units: Mapping[str, int] = UNITS) -> PublishedNumber:
     """Parse a number. Raises ValueError with a message for users if `text` is not a number."""
     text = text.strip()
@@ -84,8 +101,7 @@ def read_number(text: str, units: Mapping[str, int] = UNITS) -> PublishedNumber:
     if match["exponent"]:
         unit *= 10 ** int(match["exponent"])
     if not (match["about"] or decimals or match["exponent"] or unit_name):
-        exact = Fraction(int(integer_digits))
-        return PublishedNumber(text, exact, (Reading(None, exact, exact),), unit, is_active)
+        return _build_exact_number(text, Fraction(int(integer_digits)), unit, is_active)
     significant = (integer_digits + decimals).lstrip("0")
     if not significant:
         raise ValueError(f"`{text}` has no significant digit")
@@ -95,6 +111,54 @@ def read_number(text: str, units: Mapping[str, int] = UNITS) -> PublishedNumber:
     halves = {digits: step * 10 ** (len(significant) - digits) / 2 for digits in range(minimum, len(significant) + 1)}
     readings = tuple([Reading(digits, value - half, value + half) for digits, half in halves.items()])
     return PublishedNumber(text, value, readings, unit, is_active)
+
+
+def as_exact_number(value: Fraction) -> PublishedNumber:
+    """Convert a value to an exact number."""
+    text = f"{int(value):,}" if value.denominator == 1 else str(float(value))
+    return _build_exact_number(text, value, Fraction(1))
+
+
+def _build_exact_number(text: str, value: Fraction, unit: Fraction, is_active: bool = False) -> PublishedNumber:
+    return PublishedNumber(text, value, (Reading(None, value, value),), unit, is_active)
+
+
+def is_near(value: int, reading: Reading) -> bool:
+    """Whether a value that does not match a reading is near enough to be shown."""
+    middle = (reading.low + reading.high) / 2
+    return abs(value - middle) <= MAX_RELATIVE_DIFFERENCE * middle
+
+
+# Output
+
+
+def as_plain_number(value: Fraction | None) -> int | float | None:
+    """Convert a value for JSON."""
+    if value is None:
+        return None
+    return int(value) if value.denominator == 1 else float(value)
+
+
+def integer_bounds(reading: Reading) -> tuple[int, int]:
+    """Return the smallest and the largest integer that match."""
+    return ceil(reading.low), floor(reading.high)
+
+
+def describe_reading(reading: Reading) -> str:
+    """Describe the integers that match."""
+    low, high = integer_bounds(reading)
+    if reading.digits is None:
+        return f"exactly {low:,}"
+    return f"at {number_of(reading.digits, 'significant digit')}, {low:,} to {high:,}"
+
+
+def format_value(value: Fraction, number: PublishedNumber) -> str:
+    """Format a value like a published number: in percent if it is a percentage, else in full or with five digits."""
+    if number.unit == Fraction(1, 100):
+        return f"{float(100 * value):.2f} %"
+    if value.denominator == 1:
+        return f"{int(value):,}"
+    return f"{float(value):,.5g}" if abs(value) < 1000 else f"{float(value):,.2f}"
 
 
 def format_rounded(value: Fraction | int, number: PublishedNumber, digits: int) -> str:

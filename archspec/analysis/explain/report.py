@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from math import ceil, floor
-
 from archspec.analysis.explain.explain import MAX_MATCHES, Addend, Explanation, Match, ReadingMatches
-from archspec.analysis.explain.numbers import format_rounded
+from archspec.analysis.explain.numbers import as_plain_number, describe_reading, format_rounded, integer_bounds
 from archspec.core.reports.documents import Document
 from archspec.core.reports.page import Block, Page
 from archspec.core.reports.tables import Column, Row, View
@@ -14,18 +12,17 @@ from archspec.core.reports.text import beside, number, parameters
 
 def contents(explanation: Explanation) -> Document:
     """Return the document of the JSON and YAML output: an entry in `answers` for each interpretation of the number."""
-    value = explanation.number.value
     return {
         "format": 1,
         "model": explanation.model,
         "total": explanation.total,
         "active": explanation.active,
-        "number": {"text": explanation.number.text, "value": int(value) if value.denominator == 1 else float(value)},
+        "number": {"text": explanation.number.text, "value": as_plain_number(explanation.number.value)},
         "tried": {"conventions": explanation.conventions, "deviations": explanation.depth},
         "answers": [
             {
                 "digits": answer.reading.digits,
-                **dict(zip(("low", "high"), _integer_bounds(answer), strict=True)),
+                **dict(zip(("low", "high"), integer_bounds(answer.reading), strict=True)),
                 "fits": bool(answer.matches),
                 "matches": list(map(_match_entry, answer.matches)),
                 "more": answer.more,
@@ -65,25 +62,15 @@ def page(explanation: Explanation, format: str = "table") -> Page:
 
 
 def _heading(explanation: Explanation, answer: ReadingMatches) -> str:
-    published = explanation.number
-    if answer.reading.digits is None:
-        suffix = f"for exactly {int(published.value):,}"
+    reading, digits = describe_reading(answer.reading), answer.reading.digits
+    if digits is None:
         if not answer.matches:
-            return f"no match {suffix}{_nearest(answer)}"
-        return f"{len(answer.matches)} match{'es' if len(answer.matches) > 1 else ''} {suffix}"
-    low, high = _integer_bounds(answer)
-    digits = number(answer.reading.digits, "significant digit")
+            return f"no match for {reading}{_nearest(answer)}"
+        return f"{len(answer.matches)} match{'es' if len(answer.matches) > 1 else ''} for {reading}"
     if not answer.matches:
-        return f"at {digits}, {low:,} to {high:,}: no match{_nearest(answer)}"
-    counts = ", ".join(
-        dict.fromkeys(format_rounded(m.params, published, answer.reading.digits + 2) for m in answer.matches)
-    )
-    return f"at {digits}, {low:,} to {high:,}: {counts}"
-
-
-def _integer_bounds(answer: ReadingMatches) -> tuple[int, int]:
-    """Return the smallest and the largest integer that match."""
-    return ceil(answer.reading.low), floor(answer.reading.high)
+        return f"{reading}: no match{_nearest(answer)}"
+    counts = dict.fromkeys(format_rounded(m.params, explanation.number, digits + 2) for m in answer.matches)
+    return f"{reading}: {', '.join(counts)}"
 
 
 def _nearest(answer: ReadingMatches) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 from itertools import product
 from typing import NamedTuple
 
 from archspec.analysis.cost.api import cost
 from archspec.analysis.cost.cost import Cost
-from archspec.analysis.explain.numbers import PublishedNumber, Reading, read_number
+from archspec.analysis.explain.numbers import PublishedNumber, Reading, is_near, read_count
 from archspec.analysis.explain.tensor_groups import find_table_types
 from archspec.core.algebra import symbols
 from archspec.core.arguments import check_arguments
@@ -17,9 +16,6 @@ from archspec.core.diagnostics import make_error
 from archspec.core.reports.results import Result
 from archspec.pipeline.compile import as_model
 from archspec.pipeline.model import Model, ModelLike, get_compilation
-
-MAX_RELATIVE_DIFFERENCE = Fraction(2, 100)
-"""Maximum relative difference of a number that is shown as the nearest."""
 
 
 class FlopConvention(NamedTuple):
@@ -68,10 +64,7 @@ def explain_flops(
 
     Raises ArchError if `number` is not a number, if a dimension has no size, and as `archspec.cost` does.
     """
-    try:
-        published = read_number(str(number))
-    except ValueError as error:
-        raise make_error("usage", str(error), help="write the number as 22348431360 or 22.3G") from None
+    published = read_count(number, "a number of operations", "write the number as 22348431360 or 22.3G")
     compiled = as_model(model)
     has_batch = any("batch" in symbols(size) for type in compiled.inputs.values() for size in type.shape)
     if batch is None and has_batch and "batch" not in (dims or {}):
@@ -93,9 +86,7 @@ def _match_reading(reading: Reading, conventions: list[FlopConvention]) -> FlopR
         lowest_rank = min(match.rank for match in matches)
         return FlopReadingMatches(reading, tuple([match for match in matches if match.rank == lowest_rank]), ())
     value = (reading.low + reading.high) / 2
-    nearest = [
-        convention for convention in conventions if abs(convention.flops - value) <= MAX_RELATIVE_DIFFERENCE * value
-    ]
+    nearest = [convention for convention in conventions if is_near(convention.flops, reading)]
     nearest.sort(key=lambda convention: (abs(convention.flops - value), convention.rank))
     return FlopReadingMatches(reading, (), tuple(nearest[:2]))
 

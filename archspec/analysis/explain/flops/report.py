@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from math import ceil, floor
-
 from archspec.analysis.explain.flops.api import FlopExplanation, FlopReadingMatches
+from archspec.analysis.explain.numbers import describe_reading
 from archspec.core.reports.documents import Document
 from archspec.core.reports.page import Block, Page
 from archspec.core.reports.tables import Column, Row, View
@@ -50,9 +49,7 @@ def page(explanation: FlopExplanation, format: str = "table") -> Page:
 
 
 def _heading(answer: FlopReadingMatches) -> str:
-    digits = answer.reading.digits
-    low, high = ceil(answer.reading.low), floor(answer.reading.high)
-    reading = f"exactly {low:,}" if digits is None else f"at {number(digits, 'significant digit')}, {low:,} to {high:,}"
+    reading = describe_reading(answer.reading)
     if answer.matches:
         return f"{reading}: {number(len(answer.matches), 'convention')}"
     return f"{reading}: no match; " + ("the nearest are" if answer.nearest else "nothing is within 2 %")
