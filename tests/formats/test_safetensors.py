@@ -197,6 +197,13 @@ def test_errors_in_a_header_have_their_location(tmp_path: Path, text: str, locat
     assert f"--> header of model.safetensors:{location}\n" in str(caught.value)
 
 
+def test_locations_are_printable() -> None:
+    data = safetensors(b'{"a": }', 0)
+    with pytest.raises(ArchError) as caught:
+        read_header(BytesIO(data), len(data), "a\x1b[31m.safetensors")
+    assert "--> header of a\\x1b[31m.safetensors:1:7" in str(caught.value)
+
+
 def test_errors_behind_very_many_values_are_in_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("archspec.formats.strict_json.MAX_VALUES", 4)
     message = "cannot read the header: syntax error or duplicate name in this value or after it"
