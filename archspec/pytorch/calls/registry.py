@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+from archspec.ir.normal.arrays import Array
+from archspec.ir.normal.forms.elementwise import constant
 from archspec.pytorch.calls import (
     elementwise,
     images,
@@ -14,7 +18,11 @@ from archspec.pytorch.calls import (
     shape,
     windows,
 )
-from archspec.pytorch.calls.rows import Row
+from archspec.pytorch.calls.complex import ComplexResult, ComplexValue, call_complex, has_complex
+from archspec.pytorch.calls.rows import Results, Row, Types, convert
+from archspec.pytorch.values.arguments import UntranslatableError, as_list, refuse
+from archspec.pytorch.values.builder import Builder
+from archspec.pytorch.values.values import Value
 
 CALLS: dict[str, Row] = {
     name: row
@@ -34,3 +42,29 @@ CALLS: dict[str, Row] = {
     for name in called.split()
 }
 """By name, without the namespace and the overload."""
+
+
+def call(
+    b: Builder, name: str, types: Types, args: Sequence[object], keywords: Mapping[str, object]
+) -> Results | ComplexResult | list[ComplexValue]:
+    """Return the results of a call, which PyTorch gives these types. Raises Untranslatable if it has no normal form."""
+    row = CALLS.get(name)
+    is_complex = has_complex(args) or any(type.dtype == "complex" for type in types)
+    if row is None and not is_complex:
+        raise UntranslatableError(f"the operation `aten.{name}` has no normal form")
+    try:
+        if is_complex:
+            return call_complex(name, row, b, types, *args, **keywords)
+        assert row is not None
+        if len(types) == 1 and 0 in types[0].shape:
+            return b.made("empty", [], Array(types[0].shape, constant(b.arrays.elements, 0, types[0].dtype)))
+        results = row(b, types, *args, **keywords)
+    except (TypeError, ValueError, IndexError, AttributeError):  # arguments that the row does not have
+        refuse(name)
+    if isinstance(results, Value):
+        results = convert(b, results, types[0].dtype)
+    for value, type in zip(as_list(results), types, strict=True):
+        if value is not None and (value.shape, value.dtype) != (type.shape, type.dtype):
+            ours = f"{value.dtype} {list(value.shape)}"
+            raise UntranslatableError(f"`aten.{name}` gives {type.dtype} {list(type.shape)}, its normal form {ours}")
+    return results

@@ -26,12 +26,10 @@ from archspec.core.algebra import (
 from archspec.ir.module import Type
 from archspec.ir.normal.arrays import Array, Arrays
 from archspec.ir.normal.bodies import apply
-from archspec.ir.normal.forms.elementwise import constant
 from archspec.ir.normal.nodes import index_of
 from archspec.ir.normal.origins import LocationIndex, ModuleLocation
-from archspec.pytorch.calls.complex import ComplexValue, call_complex, has_complex
-from archspec.pytorch.calls.registry import CALLS
-from archspec.pytorch.calls.rows import Results, convert
+from archspec.pytorch.calls.complex import ComplexValue, has_complex
+from archspec.pytorch.calls.registry import call
 from archspec.pytorch.numeric.constants import Constants
 from archspec.pytorch.passes.folding import fold_constants, read_stored_tensors
 from archspec.pytorch.passes.formulas import size_of
@@ -299,26 +297,9 @@ class Capture:
             found = self._constants.find(self.folded[node], types[0])
             if found is not None:
                 return self._valued(found)
-        row = CALLS.get(name)
         args = [self._value(item) for item in node.args]
         keywords = {key: self._value(item) for key, item in node.kwargs.items()}
-        is_complex = has_complex(args) or any(type.dtype == "complex" for type in types)
-        if row is None and not is_complex:
-            raise UntranslatableError(f"the operation `aten.{name}` has no normal form")
-        try:
-            if is_complex:
-                return call_complex(name, row, self.builder, types, *args, **keywords)
-            assert row is not None
-            if len(types) == 1 and 0 in types[0].shape:
-                nothing = constant(self.arrays.elements, 0, types[0].dtype)
-                return self.builder.made("empty", [], Array(types[0].shape, nothing))
-            results = row(self.builder, types, *args, **keywords)
-        except (TypeError, ValueError, IndexError, AttributeError) as error:  # arguments that the row does not have
-            raise UntranslatableError(f"the operation `aten.{name}` has no normal form with these arguments") from error
-        if isinstance(results, Value):
-            results = convert(self.builder, results, types[0].dtype)
-        self._check(results, types, name)
-        return results
+        return call(self.builder, name, types, args, keywords)
 
     def _note(self, node: Node, found: object) -> None:
         if self.places is None:
@@ -326,14 +307,6 @@ class Capture:
         place = _place(node)
         arrays = [value.array for value in as_list(found) if isinstance(value, Value)]
         self.places.note(arrays, place.address, place.source)
-
-    def _check(self, results: Results, types: Sequence[Type], name: str) -> None:
-        for value, type in zip(as_list(results), types, strict=True):
-            if value is not None and (value.shape != type.shape or value.dtype != type.dtype):
-                ours = f"{value.dtype} {list(value.shape)}"
-                raise UntranslatableError(
-                    f"`aten.{name}` gives {type.dtype} {list(type.shape)}, its normal form {ours}"
-                )
 
     def _value(self, item: object) -> object:
         if is_list(item):
