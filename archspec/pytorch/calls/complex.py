@@ -40,6 +40,9 @@ EACH_PART = (
 )
 """Operations that are applied to both parts."""
 
+OF_NUMBERS = "add sub cat stack"
+"""Those of them whose tensors are all numbers, not indices."""
+
 SEVERAL = "split split_with_sizes chunk unbind"
 """Those of them that have a list of results."""
 
@@ -65,6 +68,8 @@ def call_complex(
         return function(b, types, *args, **named)
     if name not in EACH_PART.split() or row is None:
         raise UntranslatableError(f"the operation `aten.{name}` has no normal form for complex numbers")
+    if name in OF_NUMBERS.split():
+        args = tuple([_reals(b, item) for item in args])
     reals = [Type(type.shape, "real") for type in types]
     real = _parts_of(row(b, reals, *_parts(b, args, False), **named))
     place = NUMBERS.get(name)
@@ -95,6 +100,13 @@ def _part(b: Builder, item: object, is_imaginary: bool) -> object:
     if isinstance(item, Value) and item.dtype == "real" and is_imaginary:
         return _zeros(b, item.shape)
     return item
+
+
+def _reals(b: Builder, item: object) -> object:
+    """Return an argument whose tensors are reals or complex numbers."""
+    if is_list(item):
+        return [_reals(b, part) for part in item]
+    return convert(b, item, "real") if isinstance(item, Value) else item
 
 
 def _zeros(b: Builder, size: Sequence[object]) -> Value:

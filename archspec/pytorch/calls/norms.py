@@ -70,9 +70,9 @@ def _rms_norm(
 
 def _weight_norm(b: Builder, types: Types, v: Value, g: Value, dim: int = 0) -> Results:
     """Return directions times magnitudes, and the norms that the directions had."""
-    size = norm(b, types, v, 2, [axis for axis in range(len(v.shape)) if axis != dim % len(v.shape)], True)
-    if g.shape != size.shape:
-        refuse("weight_norm")
+    rank = len(v.shape)
+    axes = [axis for axis in range(rank) if dim == -1 or axis != dim % rank]  # -1 stands for no axis
+    size = norm(b, types, v, 2, axes, True) if axes else b.op("abs", v)
     found = b.op("mul", v, b.op("div", g, size))
     return [found, size] if len(types) == 2 else found
 

@@ -129,14 +129,23 @@ def _outer(b: Builder, types: Types, x: Value, y: Value) -> Value:
     return b.op("mul", b.reshape(x, (x.shape[0], 1)), y)
 
 
-def _inner(b: Builder, types: Types, x: Value, y: Value) -> Value:
+def _dot(b: Builder, types: Types, x: Value, y: Value) -> Value:
     return b.op("sum", b.op("mul", x, y), axis=0)
+
+
+def _inner(b: Builder, types: Types, x: Value, y: Value) -> Value:
+    """Return sums of products along the last axes."""
+    if len(x.shape) == len(y.shape) == 1:
+        return _dot(b, types, x, y)
+    rows = b.reshape(y, (product(y.shape[:-1]), y.shape[-1]))
+    return b.reshape(b.op("linear", x, rows), types[0].shape)
 
 
 NAMES: dict[Row, str] = {
     _einsum: "einsum",
     _bilinear: "bilinear",
     _outer: "outer ger",
-    _inner: "dot vdot inner",
+    _dot: "dot vdot",
+    _inner: "inner",
 }
 """The names of the operations that each row is for."""

@@ -59,7 +59,7 @@ def call(
         if len(types) == 1 and 0 in types[0].shape:
             return b.made("empty", [], Array(types[0].shape, constant(b.arrays.elements, 0, types[0].dtype)))
         results = row(b, types, *args, **keywords)
-    except (TypeError, ValueError, IndexError, AttributeError):  # arguments that the row does not have
+    except (TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError):  # the row lacks these arguments
         refuse(name)
     if isinstance(results, Value):
         results = convert(b, results, types[0].dtype)

@@ -49,6 +49,10 @@ def _matrix_transpose(b: Builder, types: Types, x: Value) -> Value:
     return _transpose(b, types, x, -1, -2) if len(x.shape) > 1 else x
 
 
+def _reversed(b: Builder, types: Types, x: Value) -> Value:
+    return b.permute(x, [*range(len(x.shape))][::-1])
+
+
 def _move(b: Builder, types: Types, x: Value, source: int | Sequence[int], destination: int | Sequence[int]) -> Value:
     rank = len(x.shape)
     moved = dict(zip([at % rank for at in as_list(destination)], [at % rank for at in as_list(source)], strict=True))
@@ -355,7 +359,8 @@ NAMES: dict[Row, str] = {
     _expand: "expand broadcast_to expand_as",
     _permute: "permute",
     _transpose: "transpose swapaxes swapdims",
-    _matrix_transpose: "t numpy_T mT adjoint",
+    _matrix_transpose: "t mT adjoint",
+    _reversed: "numpy_T",
     _move: "movedim moveaxis",
     _slice: "slice narrow",
     _select: "select",

@@ -257,7 +257,8 @@ class IndexWriter:
         axes = [own.index(name) for name in names]
         if axes != sorted(set(axes)) or [self._shape[axis] for axis in axes] != [*source.shape]:
             raise NoShortFormError
-        shape = tuple([self._shape[axis] if axis in axes else 1 for axis in range(axes[0], self._rank)])
+        first = axes[0] if axes else self._rank
+        shape = tuple([self._shape[axis] if axis in axes else 1 for axis in range(first, self._rank)])
         return source if shape == source.shape else self._reshaped(source, shape)
 
     # Making -----------------------------------------------------------------------------------------------------------
