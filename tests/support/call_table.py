@@ -37,6 +37,9 @@ OTHER_SIZES = {"seq": (1, 4), "length": (4,)}
 SIZES = {SIZE // 2: SEQ // 2, 2 * SIZE: 2 * SEQ, 3 * SIZE: 3 * SEQ, **{SIZE + n: SEQ + n for n in (-2, -1, 0, 1, 2, 5)}}
 """Sizes that depend on it."""
 
+NAMESPACES = [torch.ops.aten]
+"""Where the operations are."""
+
 TENSORS = {
     "BELOW": torch.tensor([[0, -2, 1], [-1, 2, -3]]),
     "FLAGS": torch.tensor([[True, False, False], [True, True, True]]),
@@ -116,7 +119,7 @@ class Translation:
         """Return the results of PyTorch, and of the builder."""
         pairs = [self.argument(arg) for arg in case.args]
         named = {name: self.argument(arg) for name, arg in case.named.items()}
-        operation = getattr(torch.ops.aten, case.name)
+        operation = next(getattr(space, case.name) for space in NAMESPACES if hasattr(space, case.name))
         expected = as_list(operation(*[x for x, _ in pairs], **{name: x for name, (x, _) in named.items()}))
         if self.b is None:
             return expected, [None] * len(expected)
