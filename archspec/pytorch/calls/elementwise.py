@@ -21,7 +21,7 @@ LOGIC = {"add": "or", "mul": "and", "min": "and", "max": "or"}
 def _arithmetic(name: str) -> Row:
     def call(b: Builder, types: Types, x: Operand, y: Operand, alpha: Scalar = 1) -> Value:
         if types[0].dtype == "bool" and name in LOGIC:
-            return b.op(LOGIC[name], x, y)
+            return b.op(LOGIC[name], x, y if alpha else False)
         if alpha != 1:
             y = _product(b, y, alpha)
         return convert(b, b.op(name, number_of(b, x), number_of(b, y)), types[0].dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from archspec.core.algebra import Dim, product
-from archspec.pytorch.calls.rows import Row, Types, axes_of, convert, number_of, reduced
+from archspec.pytorch.calls.rows import Row, Types, axes_of, constant, convert, number_of, reduced
 from archspec.pytorch.values.arguments import Axes, UntranslatableError, refuse
 from archspec.pytorch.values.builder import Builder
 from archspec.pytorch.values.values import Value
@@ -66,7 +66,8 @@ def _addmm(b: Builder, types: Types, bias: Value, x: Value, y: Value, *, beta: f
 
 
 def _baddbmm(b: Builder, types: Types, bias: Value, x: Value, y: Value, *, beta: float = 1, alpha: float = 1) -> Value:
-    return b.op("add", b.op("mul", b.op("matmul", x, y), float(alpha)), b.op("mul", bias, float(beta)))
+    scales = [constant(scale, types[0].dtype) for scale in (alpha, beta)]
+    return b.op("add", *[b.op("mul", part, by) for part, by in zip((b.op("matmul", x, y), bias), scales, strict=True)])
 
 
 def _solve_triangular(

@@ -323,6 +323,8 @@ def _one_hot(b: Builder, types: Types, ids: Value, count: int = -1) -> Value:
 
 def _spaced(b: Builder, types: Types, start: float, end: float, steps: int, **keywords: object) -> Value:
     by = (end - start) / max(steps - 1, 1)
+    if types[0].dtype == "int" and (start % 1 or by % 1):  # PyTorch rounds from both ends
+        refuse("linspace")
     return b.op("add", b.op("mul", b.op("real", b.op("arange", stop=steps)), by), float(start))
 
 
