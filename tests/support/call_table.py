@@ -34,7 +34,8 @@ SEQ, SIZE = symbol("seq"), 97
 OTHER_SIZES = {"seq": (1, 4), "length": (4,)}
 """The names of that size, and what it is where values are compared again."""
 
-SIZES = {SIZE // 2: SEQ // 2, 2 * SIZE: 2 * SEQ, 3 * SIZE: 3 * SEQ, **{SIZE + n: SEQ + n for n in (-2, -1, 0, 1, 2, 5)}}
+SIZES = {factor * SIZE: factor * SEQ for factor in (-1, 2, 3)} | {SIZE + n: SEQ + n for n in (-2, -1, 0, 1, 2, 5)}
+SIZES[SIZE // 2] = SEQ // 2
 """Sizes that depend on it."""
 
 NAMESPACES = [torch.ops.aten]
