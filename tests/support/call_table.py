@@ -2,8 +2,7 @@
 
 A line is an expression of Python in which unknown names are operations of `torch.ops.aten`, and calls may be arguments
 of others. `r`, `i`, `b` and `c` make random reals, integers below a bound, booleans and complex numbers of a shape, `n`
-makes a tensor of its numbers, and `known` a constant of the module. Sizes `seq` may be
-any, and `length` any that is large enough.
+makes a tensor of its numbers, and `known` a constant of the module. A size `seq` may be any, and `length` any from 4.
 """
 
 import functools
