@@ -22,7 +22,7 @@ from archspec.core.algebra import Dim, Expression, product, substitute, symbols
 from archspec.core.diagnostics import ArchError
 from archspec.core.record import Record
 from archspec.ir.fold import ForwardResult, VisitLimit, arguments, propagate_backward, propagate_forward
-from archspec.ir.module import Body, Call, Operand, canonical_name
+from archspec.ir.module import Body, BodyCache, Call, Operand, canonical_name
 from archspec.ir.ops import OPS, Op
 from archspec.ir.table import ActiveParameters, Table, Tensor, Tensors, count_active_parameters
 
@@ -171,12 +171,15 @@ class ActiveParts:
         return result
 
 
+_PARTS: BodyCache[None, ActiveParts] = BodyCache()
+
+
 def get_active_parts(body: Body) -> ActiveParts:
     """Return the parts that a model reads, which analyses share. Raises ArchError as `ActiveParts` does."""
-    parts: ActiveParts | None = body.views.get("active")
-    if parts is None:
-        parts = body.views["active"] = ActiveParts(body)
-    return parts
+    entries = _PARTS.entries(body)
+    if None not in entries:
+        entries[None] = ActiveParts(body)
+    return entries[None]
 
 
 def _find_readers(reads: _Reads, address: str) -> list[tuple[str, Part | _Reads]]:

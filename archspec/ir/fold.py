@@ -13,7 +13,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from archspec.core.diagnostics import make_error
 from archspec.core.record import Record
-from archspec.ir.module import Body, Call, Loop, Operand
+from archspec.ir.module import Body, BodyCache, Call, Loop, Operand
 from archspec.ir.ops import OPS
 
 # Applications that return their input in evaluation mode, such as dropout.
@@ -29,12 +29,15 @@ def passed_through_slot(call: Call) -> int | None:
     return operand if isinstance(operand, int) else None
 
 
+_PASSED: BodyCache[None, int | None] = BodyCache()
+
+
 def _passed_input(body: Body) -> int | None:
     """Return the index of the input that a body without tensors returns unchanged in evaluation mode."""
-    if "passed" not in body.views:
-        body.views["passed"] = _find_passed_input(body)
-    index: int | None = body.views["passed"]
-    return index
+    entries = _PASSED.entries(body)
+    if None not in entries:
+        entries[None] = _find_passed_input(body)
+    return entries[None]
 
 
 def _find_passed_input(body: Body) -> int | None:

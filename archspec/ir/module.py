@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from archspec.core.addresses import prefixes, relative
 from archspec.core.algebra import Dim, Polynomial
@@ -140,7 +140,7 @@ class Body:
     of the definition, None for a loop. `unused` are the
     relative names of the module's tensors that do not affect an output; `size` is the number of operations after full
     expansion. `discarded` are the slots that the spec assigns to `_`. `loop` is set if the body represents the
-    iterations of a loop. `views` caches results of analyses by key.
+    iterations of a loop. `caches` has the cached results of analyses.
     """
 
     def __init__(self, kind: str, type: str, module: Module | None, span: Span | None) -> None:
@@ -158,7 +158,7 @@ class Body:
         self.discarded: set[int] = set()
         self.size = 0
         self.loop: Loop | None = None
-        self.views: dict[object, Any] = {}
+        self.caches: dict[BodyCache[Any, Any], dict[Any, Any]] = {}
 
     def named_outputs(self) -> dict[str, int]:
         """Return the slots of the outputs that are present, by name.
@@ -168,6 +168,18 @@ class Body:
         present = [(name, slot) for name, slot in self.outputs if isinstance(slot, int)]
         single = "output" if len(present) == 1 else ""
         return {name or single or str(i): slot for i, (name, slot) in enumerate(present)}
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class BodyCache(Generic[K, V]):
+    """The cached results of one analysis of bodies, by key. They live as long as their body."""
+
+    def entries(self, body: Body) -> dict[K, V]:
+        """Return the cached results for a body, for reading and adding."""
+        return body.caches.setdefault(self, {})
 
 
 class Module:

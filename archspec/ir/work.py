@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from archspec.core.algebra import Expression, multiply_unexpanded, weighted_sum
 from archspec.core.record import Record
-from archspec.ir.module import Body, Call, Constant, Operand, Type
+from archspec.ir.module import Body, BodyCache, Call, Constant, Operand, Type
 from archspec.ir.ops import OPS, Op, element_type
 from archspec.ir.origins import InputOrigins, Origin, Origins, is_from_weights
 
@@ -70,11 +70,14 @@ def multiply_by_iterations(amount: Quantity, body: Body) -> Quantity:
     return multiply_unexpanded((amount, body.loop.iterations)) if body.loop is not None else amount
 
 
+_WORKS: BodyCache[Call, Work] = BodyCache()
+
+
 def call_work(call: Call, body: Body, slots: Sequence[Origin]) -> Work:
     """Return the work of an operation in a body whose slots have these origins."""
     if is_from_weights(call, slots):
         return NO_WORK
-    works: dict[Call, Work] = body.views.setdefault("works", {})
+    works = _WORKS.entries(body)
     work = works.get(call)
     if work is None:
         op, result = OPS[call.type], call.outputs[0]

@@ -11,7 +11,7 @@ from archspec.compiler.evaluate.values import to_plain
 from archspec.core.arguments import check_arguments
 from archspec.core.diagnostics import Diagnostic, Report, StopCompilation, make_error
 from archspec.ir.fold import has_choices
-from archspec.ir.module import Body, Type, gc_paused
+from archspec.ir.module import Body, BodyCache, Type, gc_paused
 from archspec.ir.table import Buffer, HyperparameterValues, Params, PlainValue, Table, Tensor
 from archspec.ir.tabulate import build_table
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 MAX_CACHED_TENSORS = 20_000
 """The maximum number of tensors of a table that is cached with its body."""
+
+_TABLES: BodyCache[None, Table] = BodyCache()
 
 
 class Compilation:
@@ -252,10 +254,9 @@ def build_model_table(compiled: CompiledModel, overrides: Iterable[str]) -> Tabl
 
 def _shared_table(compiled: CompiledModel) -> Table:
     """Return the table shared by all models with this body, without model-specific fields."""
-    views = compiled.body.views
-    cached: Table | None = views.get("table")
-    if cached is not None:
-        return cached
+    cached = _TABLES.entries(compiled.body)
+    if None in cached:
+        return cached[None]
     table = build_table(compiled.name, compiled.module, {}, {})
     if not table.is_consistent():
         raise make_error("internal", f"the tensors of {compiled.name} do not add up to its total; please report this")
@@ -264,7 +265,7 @@ def _shared_table(compiled: CompiledModel) -> Table:
 
         table = table._replace(active=active_parameters(compiled.body, table))
     if len(table.tensors) <= MAX_CACHED_TENSORS:
-        views["table"] = table
+        cached[None] = table
     return table
 
 

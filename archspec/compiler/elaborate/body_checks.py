@@ -10,6 +10,7 @@ from archspec.compiler.evaluate.values import Tensor, Value
 from archspec.ir.fold import arguments, present_outputs, propagate_calls, propagate_forward, propagate_loop
 from archspec.ir.module import (
     Body,
+    BodyCache,
     Call,
     Member,
     Module,
@@ -192,9 +193,12 @@ def _call_dependence(call: Call, operands: list[int]) -> Sequence[int]:
     return _body_dependence(call.body, tuple(arguments(call, operands)))
 
 
+_DEPENDENCES: BodyCache[tuple[int, ...], Sequence[int]] = BodyCache()
+
+
 def _body_dependence(body: Body, inputs: tuple[int, ...]) -> Sequence[int]:
-    """Return the dependence of the outputs of a body, cached in the body: many loops apply the same body."""
-    cached: dict[tuple[int, ...], Sequence[int]] = body.views.setdefault("dependence", {})
+    """Return the dependence of the outputs of a body, cached: many loops apply the same body."""
+    cached = _DEPENDENCES.entries(body)
     if inputs not in cached:
         outputs = _iteration_dependence(body, inputs)
         if body.loop is not None:

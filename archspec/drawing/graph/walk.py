@@ -10,7 +10,7 @@ from archspec.core.diagnostics import make_error
 from archspec.drawing.graph.fold import CallRun, find_runs
 from archspec.drawing.graph.sheet import NO_COUNTS, GraphBuilder, Producer, Scope, Slot
 from archspec.ir.fold import passed_through_slot
-from archspec.ir.module import Body, Call, Constant, Module, find_member, is_frozen
+from archspec.ir.module import Body, BodyCache, Call, Constant, Module, find_member, is_frozen
 from archspec.ir.work import WorkSum
 
 if TYPE_CHECKING:
@@ -81,13 +81,15 @@ MODEL_NODE = "#model"
 MAX_CACHED_NODES = 20_000
 """The maximum number of nodes of a graph or template that is cached with its body."""
 
+_TRAVERSALS: BodyCache[tuple[str, int | None, bool, bool], GraphTraversal] = BodyCache()
+
 
 def traverse(
     body: Body, level: str, depth: int | None, fold: bool = False, *, template: bool = False
 ) -> GraphTraversal:
     """Return the traversal of a whole model, or of a body as a template."""
-    key = ("graph", level, depth, fold, template)
-    walker: GraphTraversal | None = body.views.get(key)
+    cached, key = _TRAVERSALS.entries(body), (level, depth, fold, template)
+    walker = cached.get(key)
     if walker is None:
         assert body.module is not None
         walker = GraphTraversal(body.module, level, depth, fold)
@@ -96,7 +98,7 @@ def traverse(
         else:
             walker.walk_model(body)
         if len(walker.sheet.nodes) <= MAX_CACHED_NODES:
-            body.views[key] = walker
+            cached[key] = walker
     return walker
 
 
