@@ -13,7 +13,6 @@ from archspec.core.optional import silence_loggers
 from archspec.ir.module import Type
 from archspec.pytorch.calls.registry import CALLS
 from archspec.pytorch.passes.in_place import functionalize
-from archspec.pytorch.passes.mapped import inline_vmaps
 from archspec.pytorch.passes.programs import (
     allow_size_one,
     decompose_program,
@@ -138,7 +137,7 @@ def export_module(
             rewrite_triangular_solves(program)
             if not decomposed:
                 return program
-            if not (inline_vmaps(program) and functionalize(program)):
+            if not functionalize(program):
                 program = decompose_program(program)
             return _decompose_composites(program)
     except Exception as error:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Arguments = TypeVar("Arguments", bound="Argument")
 
+_MAP = "_vmap_increment_nesting"
+"""The function that begins a map of `torch.vmap`."""
+
 _OF_THE_FIRST = {"copy", "fill", "zero", "masked_fill", "scatter", "index_put", "index_fill", "index_copy", "index_add"}
 """Operations whose result has the element type of what they change, regardless of the others."""
 
@@ -31,10 +34,13 @@ class _UnknownMutationError(Exception):
 
 def functionalize(program: ExportedProgram) -> bool:
     """Functionalize an exported program; False, with the program as it was, if it reads
-    graphs of its own, changes an input or a tensor, or changes a value in an uncommon way.
+    graphs of its own, maps functions (`torch.vmap`), or changes an input, a tensor or a value in an uncommon way.
     """
-    if not any(_is_changing(node) for node in nodes_of(program.graph)):
-        return all(node.op != "get_attr" for node in nodes_of(program.graph))
+    nodes = nodes_of(program.graph)
+    if any(node.op == "get_attr" or getattr(node.target, "__name__", "") == _MAP for node in nodes):
+        return False
+    if not any(map(_is_changing, nodes)):
+        return True
     try:
         made = _Functionalizer(program.graph).made
     except _UnknownMutationError:
@@ -72,8 +78,6 @@ class _Functionalizer:
         for node in nodes_of(graph):
             if node.op == "placeholder":
                 self._fixed |= {storage for storage in [storage_of(node)] if storage is not None}
-            if node.op == "get_attr":
-                raise _UnknownMutationError
             if _is_changing(node):
                 self._change(node)
             else:
