@@ -1,24 +1,23 @@
 """What is changed around a call of a module while it is exported or compared, and is as before afterwards."""
 
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
+from graphs import run, text_of, traced
+
 from archspec.ir.module import Type
 from archspec.pytorch.export.exporting import export_module
 from archspec.pytorch.passes.folding import read_stored_tensors
-from archspec.pytorch.patches.intercepting import (
-    disable_mask_detection,
-    intercept_mode,
-    restore_attributes,
-    use_triangular_solver,
-)
-from archspec.pytorch.patches.known_numbers import namespaces, symbolic_len
-from archspec.pytorch.patches.own_operations import embedding_bag_mode
+from archspec.pytorch.patches.intercepting import disable_mask_detection, restore_attributes, use_triangular_solver
+from archspec.pytorch.patches.known_numbers import known_number_mode, namespaces, symbolic_len
+from archspec.pytorch.patches.own_operations import embedding_bag_mode, recurrent_layer_mode
 from archspec.pytorch.patches.precision import in_float64, keeps_rounded, with_epsilon_of
 from archspec.pytorch.values.arguments import UntranslatableError, operation_name
 
@@ -27,47 +26,11 @@ F = nn.functional
 GENERATOR = torch.Generator().manual_seed(0)
 TABLE = torch.randn(6, 4, generator=GENERATOR)
 BAGS = torch.tensor([[1, 2, 3], [4, 0, 1]])
-
-
-def called(function: Any, *args: Any, **named: Any) -> tuple[Any, set[str]]:
-    """What a function returns while bags are rows, and the names of the functions that are called then."""
-    seen: set[str] = set()
-
-    def note(func: Any, args: Any, named: Any) -> Any:
-        seen.add(getattr(func, "__name__", ""))
-        return func(*args, **named)
-
-    with intercept_mode(note), embedding_bag_mode():
-        return function(*args, **named), seen
-
-
-@pytest.mark.parametrize("mode", ["sum", "mean", "max", None])
-def test_bags_of_one_size_are_rows(mode: str | None) -> None:
-    given = {} if mode is None else {"mode": mode}
-    found, seen = called(F.embedding_bag, BAGS, TABLE, **given)
-    torch.testing.assert_close(found, F.embedding_bag(BAGS, TABLE, **given))
-    assert "embedding" in seen and "embedding_bag" not in seen
-    positional = called(F.embedding_bag, BAGS, TABLE, None, None, 2.0, False, mode or "mean")[0]
-    assert positional.equal(found)
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"input": BAGS.flatten(), "offsets": torch.tensor([0, 4])},
-        {"input": BAGS, "per_sample_weights": TABLE[:2, :3], "mode": "sum"},
-        {"input": BAGS, "padding_idx": 0},
-        {"input": BAGS, "max_norm": 1.0},
-    ],
-)
-def test_other_bags_stay(given: dict[str, Any]) -> None:
-    found, seen = called(F.embedding_bag, weight=TABLE.clone(), **given)
-    torch.testing.assert_close(found, F.embedding_bag(weight=TABLE.clone(), **given))
-    assert "embedding_bag" in seen and "embedding" not in seen
+ROWS = torch.tensor([[1e-2, -3e-2], [2e-3, 1e-4]])
 
 
 class OfType(nn.Module):
-    """A module that has tensors of these types."""
+    """A module that has buffers of these types."""
 
     def __init__(self, *dtypes: Any) -> None:
         super().__init__()
@@ -75,42 +38,105 @@ class OfType(nn.Module):
             self.register_buffer(f"b{turn}", torch.zeros(2, dtype=dtype))
 
 
-def norm_of(x: Any, eps: float) -> Any:
-    return x * (x.pow(2).mean(-1, keepdim=True) + eps).rsqrt()
+class Numbered(nn.Module):
+    """A module that has a number as a buffer, which is not stored."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+        self.register_buffer("number", torch.tensor(3), persistent=False)
+
+    def forward(self, x: Any) -> Any:
+        return self.function(self, x)
 
 
-@pytest.mark.parametrize(
-    ("dtypes", "of_input", "of_eps"),
-    [
-        ((), torch.float64, torch.float32),
-        ((), torch.float32, torch.float32),
-        ((torch.long, torch.bfloat16, torch.float32), torch.float64, torch.bfloat16),
-        ((torch.bfloat16,), torch.float32, torch.float32),
-        ((torch.float64,), torch.float64, torch.float64),
-    ],
-)
-def test_norms_without_a_number_add_that_of_their_type(dtypes: Any, of_input: Any, of_eps: Any) -> None:
-    x = torch.tensor([[1e-2, -3e-2], [2e-3, 1e-4]], dtype=of_input)
-    scale = torch.tensor([2.0, 3.0], dtype=of_input)
-    with with_epsilon_of(OfType(*dtypes)):
-        found = F.rms_norm(x, (2,)), F.rms_norm(input=x, normalized_shape=(2,)), F.rms_norm(x, (2,), scale)
-        given = F.rms_norm(x, (2,), None, 0.5), F.rms_norm(x, (2,), None, eps=0.25)
-        other = F.layer_norm(x, (2,))
-    expected = norm_of(x, torch.finfo(of_eps).eps)
-    for value, wanted in zip((*found, *given), (expected, expected, expected * scale, norm_of(x, 0.5),
-                                                norm_of(x, 0.25)), strict=True):  # fmt: skip
-        torch.testing.assert_close(value, wanted)
-    assert other.equal(F.layer_norm(x, (2,)))
+class Patch(NamedTuple):
+    """A function of tensors, and the mode in which it is recorded as another program."""
+
+    mode: Callable[[], AbstractContextManager[object]]
+    function: Callable[..., Any]
+    inputs: tuple[Any, ...]
 
 
-def of_parameters() -> nn.Module:
-    return nn.Linear(2, 2).bfloat16()
+def bag(**named: Any) -> Patch:
+    return Patch(embedding_bag_mode, lambda ids, table: F.embedding_bag(ids, table.clone(), **named), (BAGS, TABLE))
 
 
-def test_parameters_have_the_type_of_a_module() -> None:
-    x = torch.tensor([[1e-2, -3e-2]], dtype=torch.float64)
-    with with_epsilon_of(of_parameters()):
-        torch.testing.assert_close(F.rms_norm(x, (2,)), norm_of(x, torch.finfo(torch.bfloat16).eps))
+def norm(module: nn.Module, function: Callable[[Any], Any], dtype: Any = torch.float64) -> Patch:
+    return Patch(lambda: with_epsilon_of(module), function, (ROWS.to(dtype),))
+
+
+def rms(x: Any) -> Any:
+    return F.rms_norm(x, (2,))
+
+
+def of_module(mode: Callable[[nn.Module], AbstractContextManager[object]], function: Callable[..., Any]) -> Patch:
+    module = Numbered(function)
+    return Patch(lambda: mode(module), module, (TABLE,))
+
+
+PATCHES: dict[str, Patch] = {
+    **{f"the {mode} of bags": bag(mode=mode) for mode in ("sum", "mean", "max")},
+    "bags": bag(),
+    "bags by position": Patch(
+        embedding_bag_mode, lambda ids, table: F.embedding_bag(ids, table, None, None, 2.0, False, "sum"), (BAGS, TABLE)
+    ),
+    "bags with offsets": Patch(
+        embedding_bag_mode,
+        lambda ids, table: F.embedding_bag(ids.flatten(), table, torch.arange(0, 6, 4)),
+        (BAGS, TABLE),
+    ),
+    "bags with weights": Patch(
+        embedding_bag_mode,
+        lambda ids, table: F.embedding_bag(ids, table, per_sample_weights=table[:2, :3], mode="sum"),
+        (BAGS, TABLE),
+    ),
+    "bags with padding": bag(padding_idx=0),
+    "bags with a largest norm": bag(max_norm=1.0),
+    "a recurrent layer": Patch(recurrent_layer_mode, nn.GRU(4, 3, batch_first=True).eval(), (TABLE.view(2, 3, 4),)),
+    "a norm in float64 without a module of a type": norm(nn.Module(), rms),
+    "a norm in float32": norm(OfType(torch.bfloat16), rms, torch.float32),
+    "a norm in a module of bfloat16": norm(OfType(torch.long, torch.bfloat16, torch.float32), rms),
+    "a norm in a module with such parameters": norm(nn.Linear(2, 2).bfloat16(), rms),
+    "a norm in a module of float64": norm(OfType(torch.float64), rms),
+    "a norm by names": norm(nn.Module(), lambda x: F.rms_norm(input=x, normalized_shape=(2,), weight=x[0])),
+    "a norm with a number": norm(nn.Module(), lambda x: F.rms_norm(x, (2,), None, 0.5)),
+    "a norm with a number by name": norm(nn.Module(), lambda x: F.rms_norm(x, (2,), eps=0.25)),
+    "another norm": norm(nn.Module(), lambda x: F.layer_norm(x, (2,))),
+    "the length of a tensor": of_module(symbolic_len, lambda self, x: x * len(x) + len([1, 2])),
+    "a number that a module keeps": of_module(known_number_mode, lambda self, x: x[:, : self.number.item()].exp()),
+    "a size and a number": of_module(known_number_mode, lambda self, x: torch.zeros(self.number * x.shape[0] // 2)),
+}
+
+
+def recorded(patch: Patch) -> Any:
+    """The program of a function; of a module, as it is exported."""
+    with torch.no_grad():
+        if isinstance(patch.function, nn.Module):
+            sizes = ({0: torch.export.Dim.AUTO, 1: torch.export.Dim.AUTO},)
+            return torch.export.export(patch.function, patch.inputs, dynamic_shapes=sizes, strict=False)
+        return traced(patch.function, *patch.inputs, symbolic=True, composite=True)
+
+
+def page_of(name: str) -> list[str]:
+    """The programs that are recorded without a patch and with it; both compute the same."""
+    patch = PATCHES[name]
+    try:
+        before = text_of(recorded(patch))
+    except RuntimeError as error:
+        before = [f"raises {type(error).__name__}"]
+    with patch.mode():
+        program = recorded(patch)
+    after = text_of(program)
+    if not isinstance(patch.function, nn.Module):
+        with nullcontext() if patch.mode is embedding_bag_mode else patch.mode():
+            expected = patch.function(*patch.inputs)
+        torch.testing.assert_close(run(program, *patch.inputs)[0], expected, msg=name)
+    return [f"# {name}", *before, *(["becomes", *after] if after != before else ["unchanged"]), ""]
+
+
+def test_programs_before_and_after(golden: Callable[[str, str], None]) -> None:
+    golden("passes/patches.txt", "\n".join([line for name in PATCHES for line in page_of(name)]))
 
 
 def file_with(text: str, name: str = "its.own") -> Any:

@@ -83,6 +83,35 @@ def targets_of(program: Any) -> list[str]:
     return [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
 
 
+OMITTED = ("device", "layout", "pin_memory")
+"""Arguments that do not change what a program computes."""
+
+
+def text_of(program: Any) -> list[str]:
+    """A program as text: a line for each step, with its operation and arguments."""
+    names: dict[Any, str] = {}
+    lines: list[str] = []
+
+    def argument(item: Any) -> str:
+        if isinstance(item, list | tuple):
+            return f"[{', '.join(map(argument, item))}]"
+        return names.get(item, str(item)) if isinstance(item, Node) else str(item)
+
+    for node in program.graph.nodes:
+        named = [f"{key}={argument(item)}" for key, item in node.kwargs.items() if key not in OMITTED]
+        items = [*map(argument, node.args), *named]
+        name = str(node.target).removeprefix("aten.") if "." in str(node.target) else ""
+        name = name.rpartition(".")[0] or getattr(node.target, "__name__", "")
+        if node.op == "placeholder":
+            names[node] = node.name.removesuffix("_1")
+        elif node.op == "output":
+            lines.append(f"return {items[0]}")
+        elif node.users or name != "getitem":
+            names[node] = f"%{len(lines) + 1}"
+            lines.append(f"{names[node]} = {name}({', '.join(items)})")
+    return lines
+
+
 def run(program: Any, *inputs: Any) -> list[Any]:
     """What a program computes."""
     program.graph.lint()

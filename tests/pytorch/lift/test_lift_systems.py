@@ -11,9 +11,6 @@ torch = pytest.importorskip("torch")
 
 from torch import nn
 
-from archspec.pytorch.passes.programs import nodes_of
-from archspec.pytorch.passes.substitution import rewrite_triangular_solves
-
 CHUNK = 4
 
 
@@ -61,61 +58,6 @@ class Delta(nn.Module):
             a[..., i, :i] = self.step(a, i)
         a = a + self.identity * torch.eye(CHUNK) if self.identity != 1.0 else a + torch.eye(CHUNK)
         return (a @ v).reshape(batch, -1, width)
-
-
-def rows(a: Any, b: Any, i: int) -> Any:
-    row = a[..., i, :i].clone()
-    return row + (row.unsqueeze(-1) * a[..., :i, :i].clone()).sum(-2)
-
-
-def rows_by_axes_from_the_front(a: Any, b: Any, i: int) -> Any:
-    row = a[..., i, :i].clone()
-    return (a[..., :i, :i].clone() * row.unsqueeze(2)).sum(1) + row
-
-
-STEPS: dict[str, tuple[Callable[[Any, Any, int], Any], int]] = {
-    "three rows": (rows, 3),
-    "four rows": (rows, 4),
-    "axes from the front": (rows_by_axes_from_the_front, 3),
-}
-OTHER_STEPS: dict[str, tuple[Callable[[Any, Any, int], Any], int]] = {
-    "two rows": (rows, 2),
-    "rows of another matrix": (lambda a, b, i: a[..., i, :i] + (a[..., i, :i, None] * b[..., :i, :i]).sum(-2), 3),
-    "a row of another matrix": (lambda a, b, i: a[..., i, :i] + (b[..., i, :i, None] * a[..., :i, :i]).sum(-2), 3),
-    "added to another row": (lambda a, b, i: b[..., i, :i] + (a[..., i, :i, None] * a[..., :i, :i]).sum(-2), 3),
-    "rows further down": (lambda a, b, i: a[..., i, :i] + (a[..., i, :i, None] * a[..., 1 : i + 1, :i]).sum(-2), 3),
-    "sums along rows": (lambda a, b, i: a[..., i, :i] + (a[..., i, :i, None] * a[..., :i, :i]).sum(-1), 3),
-    "products with columns": (lambda a, b, i: a[..., i, :i] + (a[..., i, None, :i] * a[..., :i, :i]).sum(-2), 3),
-    "differences": (lambda a, b, i: a[..., i, :i] - (a[..., i, :i, None] * a[..., :i, :i]).sum(-2), 3),
-    "twice the sum": (
-        lambda a, b, i: torch.add(a[..., i, :i], (a[..., i, :i, None] * a[..., :i, :i]).sum(-2), alpha=2),
-        3,
-    ),
-}
-
-
-def is_solved_at_once(step: Callable[[Any, Any, int], Any], size: int) -> bool:
-    class Steps(nn.Module):
-        def forward(self, x: Any, b: Any) -> Any:
-            a = -x.tril(-1)
-            for i in range(1, size):
-                a[..., i, :i] = step(a, b, i)
-            return a
-
-    square = torch.zeros(2, size, size)
-    program = torch.export.export(Steps(), (square, square), strict=False)
-    rewrite_triangular_solves(program)
-    return any("solve_triangular" in node.name for node in nodes_of(program.graph))
-
-
-@pytest.mark.parametrize(("step", "size"), STEPS.values(), ids=STEPS)
-def test_steps_that_solve_a_system(step: Callable[[Any, Any, int], Any], size: int) -> None:
-    assert is_solved_at_once(step, size)
-
-
-@pytest.mark.parametrize(("step", "size"), OTHER_STEPS.values(), ids=OTHER_STEPS)
-def test_steps_that_solve_no_system(step: Callable[[Any, Any, int], Any], size: int) -> None:
-    assert not is_solved_at_once(step, size)
 
 
 @pytest.mark.parametrize("begin", [lower, pytest.param(masked, marks=pytest.mark.slow)])
