@@ -65,10 +65,10 @@ def page_of(kind: Pass, name: str) -> list[str]:
     try:
         kind.rewrite(program)
     except UntranslatableError as problem:
-        return [f"# {name}: refused: {problem}", ""]
+        return [f"# {name}: refused: {problem}"]
     after = text_of(program)
     if after == before:
-        return [f"# {name}: unchanged", ""]
+        return [f"# {name}: unchanged"]
     if kind.runs:
         constants = [*getattr(program, "constants", {}).values()]
         expected = function(*[x.clone() for x in inputs_of(function)])

@@ -1,4 +1,12 @@
-"""Values that a program computes from nothing but constants."""
+"""Values that a program computes from constants alone, and constants that are tensors of the module.
+
+    # before                                        # after
+    angles = arange(0, 8, 2); x * exp(-angles)      x * table            fold_constants
+    constant = self.layers[0].weight; x @ constant  x @ layers.0.weight  read_stored_tensors
+
+Rotary frequencies and timestep embeddings (DiT) are tables of the first kind; modules that keep layers in a plain list
+as well need the second rewriting.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +21,6 @@ if TYPE_CHECKING:
     from torch import Tag, Tensor
     from torch.export import ExportedProgram
     from torch.fx import Node
-
-
-# Tensors that a module also keeps elsewhere, such as in a list, which `torch.export` takes for constants there.
 
 
 def read_stored_tensors(program: ExportedProgram) -> None:

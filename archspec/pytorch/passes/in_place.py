@@ -1,6 +1,12 @@
 """Exported programs that change values in place, as programs of new values only.
 
-PyTorch can do this itself, but traces the whole program once more, which takes as long as exporting it.
+    # before                       # after
+    first = slice(y, 1, 0, 3)      new = copy(slice(y, 1, 0, 3), x)
+    copy_(first, x)                changed = slice_scatter(y, new, 1, 0, 3)
+    y + first                      changed + slice(changed, 1, 0, 3)
+
+T5 adds to its buckets and Mixtral to the outputs of experts in place. PyTorch's decompositions give the same program,
+but trace it once more: lifting a tiny T5 takes 4.5 seconds in place of 2.8, a tiny Mixtral 3.5 in place of 1.1.
 """
 
 from __future__ import annotations

@@ -2,6 +2,12 @@
 
 `torch.export` runs `for i in range(n)` as often as the length of its example, so that the program is for that length
 only. Here the loop runs twice, at indices that are symbols, and marks where its iterations begin and end.
+
+    # before: the module               # after: the program
+    for t in range(x.shape[1]):        t = begun(n, 0, 0); state = state + select(x, 1, t)
+        state = state + x[:, t]        t = begun(n, 0, 1); state = state + select(x, 1, t); ended(0)
+
+Recurrences that are written in Python need it, such as those of Mamba, xLSTM and RWKV.
 """
 
 from __future__ import annotations

@@ -3,6 +3,13 @@
 The tokens that chose an expert are a number of rows that depends on the data. If each token can be there only once, as
 the experts that it chose are all different, then they are the rows that a mask selects, and what else is selected for
 each of them is a sum over its choices, of which the condition is true for one.
+
+    # before                                # after
+    token, choice = where(chosen == 2)      mask = any(chosen == 2, 1)
+    rows = x[token]                         rows = x[mask]
+    shares[token, choice]                   sum(where((chosen == 2).unsqueeze(-1), shares, 0), [1])[mask]
+
+The experts of Mixtral and the models that are derived from it need it (transformers).
 """
 
 from __future__ import annotations

@@ -2,6 +2,13 @@
 
 They are a loop if they only differ in the index, and in values of the first one that the second one has in the place
 of values from before: these are carried.
+
+    # before                                      # after
+    t = begun(n, 0, 0); a = state + x[:, t]       t = begun(n, 0, 0); before = carried(state, 0)
+    t = begun(n, 0, 1); b = a + x[:, t]           a = before + x[:, t]
+    ended(0); b * 2                               looped([state], [before], [a], [], [], n)[0] * 2
+
+The models of `iterations.py` need it.
 """
 
 from __future__ import annotations

@@ -3,6 +3,12 @@
 How many rows that are depends on the data, so the language has no size for it. A program that only applies something to
 each row by itself, and puts the rows back where they come from, computes the same if it takes all rows, and puts back
 those for which the mask is true.
+
+    # before                      # after
+    rows = linear(x[mask], w)     rows = linear(x, w)
+    index_put(x, [mask], rows)    where(mask.unsqueeze(-1), rows, x)
+
+Experts whose tokens are selected (Mixtral), and layers for one kind of tokens (the vision experts of CogVLM), need it.
 """
 
 from __future__ import annotations
@@ -40,6 +46,12 @@ if TYPE_CHECKING:
 #
 # If no two of the indices are the same, as those of the largest scores, then each place gets one number or none. What
 # is added there may have any indices.
+#
+#     # before                          # after
+#     index = topk(scores, 2)[1]        hits = index.unsqueeze(2) == arange(n)
+#     scatter(zeros, 1, index, y)       sum(where(hits, y.unsqueeze(2), 0), [1])
+#
+# The router of Llama 4, the histograms of tokens by expert of GPT-OSS, and messages in graph networks need it.
 
 _ZEROS = ("zeros", "zeros_like", "new_zeros")
 

@@ -2,6 +2,13 @@
 
 `for i in range(1, n): a[..., i, :i] += a[..., i, :i] @ a[..., :i, :i]` turns an a that is 0 elsewhere into the inverse
 of 1 - a, less 1. Delta rules are computed so, in chunks (Yang et al., 2024, arXiv:2406.06484, section 3).
+
+    # before                                              # after
+    row = clone(a[:, 1, :1]); above = clone(a[:, :1, :1])  inverse = linalg_solve_triangular(-a, eye(n))
+    copy_(a[:, 1, :1], row + sum(row * above, [-2]))       inverse - eye(n)
+    ...                                                    # with `+ eye(n)` after it: inverse
+
+Kimi Linear needs it (transformers).
 """
 
 from __future__ import annotations

@@ -1,4 +1,13 @@
-"""Functions of PyTorch that compute something else while a module runs."""
+"""Functions of PyTorch that compute something else while a module runs.
+
+    # before: as exported                     # after
+    a[1, :1] += a[1, :1] @ a[:1, :1] ...      linalg_solve_triangular(a, b)      use_triangular_solver
+    if (mask == causal_mask).all(): ...       if is_causal: ...                  disable_mask_detection
+    self.last = x                             the `last` from before the call    restore_attributes
+
+Qwen3-Next and Olmo Hybrid solve systems row by row when they are exported, but at once when users call them. The layers
+`nn.TransformerEncoder` and `nn.TransformerDecoder` look at masks. Modules that keep an input or mask need the last.
+"""
 
 from __future__ import annotations
 

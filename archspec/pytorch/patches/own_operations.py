@@ -1,4 +1,11 @@
-"""Operations that this package defines in PyTorch: they have shapes, and so are exported, but cannot be run."""
+"""Operations that this package defines in PyTorch: they have shapes, and so are exported, but cannot be run.
+
+    # before                                                        # after
+    embedding_bag(table, reshape(ids, [-1]), arange(0, m, n), ...)  sum(embedding(table, ids), [1])  embedding_bag_mode
+    gru(x, state, weights, ...), for sequences of 7 tokens          archspec.gru(x, state, weights, ...), for any length
+
+`nn.EmbeddingBag` needs the first (click models such as DLRM); `nn.LSTM`, `nn.GRU` and `nn.RNN` need the second.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""Modules that round to float32 on their own, run without that."""
+"""Modules that round to float32 on their own, run without that.
+
+    # before                     # after
+    rms_norm(x, [8])             rms_norm(x, [8], None, 1.1920928955078125e-07)  with_epsilon_of, keep_epsilon
+    x.to(torch.float32).cos()    x.to(torch.float64).cos()                       in_float64
+
+`nn.RMSNorm` without an `eps` needs the first; nearly all of transformers, whose rotary angles, norms and softmax are in
+float32, the second.
+"""
 
 from __future__ import annotations
 
