@@ -9,12 +9,12 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from graphs import Module, run, targets_of, text_of
+from loops import LOOPS, in_loops
 from passes import (
     CHANGES,
     CONDITIONS,
     DISTINCT,
     INPUTS,
-    LOOPS,
     SCATTERS,
     SELECTIONS,
     SYSTEMS,
@@ -22,7 +22,6 @@ from passes import (
     composite,
     exported,
     fixed,
-    in_loops,
     inputs_of,
     mask_of_items,
 )
