@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -45,9 +45,9 @@ class Subject:
     """The beginnings of the names of those values that belong to a part, such as `text_`."""
     changed: Callable[[str, int], Subject | None] | None = None
     """The module with another value of one of the `numbers`, and inputs; None if that cannot be built or called."""
-    third: Callable[[], Subject | None] | None = None
+    third: Callable[[Collection[str]], Subject | None] | None = None
     """A module of the same class with further sizes, for which the spec has to hold; None if there is none."""
-    samples: Callable[[], Iterator[Sample]] | None = None
+    samples: Callable[[Collection[str]], Iterator[Sample]] | None = None
     """Modules with other numbers, each of them much smaller or larger, whose tensors the spec has to have."""
     has_patterns: bool = False
     """Whether the configuration says that layers differ by their numbers."""

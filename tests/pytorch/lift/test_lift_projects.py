@@ -24,7 +24,7 @@ MODELS: dict[str, tuple[list[str], dict[str, int]]] = {
     ),
     "images.py:unet": (["x=real[batch,channels,16,16]"], {"channels": 2, "classes": 3, "base": 6}),
     "images.py:convnext": (["image=real[batch,3,32,32]"], {"classes": 7, "dim": 12, "depth": 2}),
-    "images.py:seresnet": (["x=real[batch,3,16,16]"], {"classes": 4, "width": 12, "reduction": 3}),
+    "images.py:seresnet": (["x=real[batch,3,16,16]"], {"classes": 4, "width": 24}),
     "images.py:vq": (["image=real[batch,channels,16,16]"], {"channels": 2, "dim": 12, "codes": 30}),
     "texts.py:dual": (
         ["query_ids=int[batch,seq]", "doc_ids=int[batch,seq]"],
@@ -81,4 +81,7 @@ def test_arguments_of_models_are_hyperparameters(name: str) -> None:
     with in_float64():  # some have tables, which they round to float32 otherwise
         module = load_factory(source, "")[2](**arguments)
     keep_epsilon(module)
-    assert archspec.equivalent(model, module).verdict in ("equal", "outputs equal")
+    found = archspec.equivalent(model, module)
+    if "must have the same dtype" in found.reason:  # it makes numbers in float32
+        found = archspec.equivalent(model, module.float())
+    assert found.verdict in ("equal", "outputs equal")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -86,14 +86,14 @@ def subject_of(architecture: Architecture, small_one: SmallModule | None = None)
         found = build_small_module(_beginning_with(architecture, small_one.proposal), 2)
         return None if found.fields == small_one.fields else found.subject
 
-    def third() -> Subject:
-        return _random_module(architecture, small_one, _third(architecture, small_one.proposal) or small_one)
+    def third(names: Collection[str]) -> Subject:
+        return _random_module(architecture, small_one, _third(architecture, small_one.proposal) or small_one, names)
 
     def changed(name: str, value: int) -> Subject | None:
         return _changed(architecture, small_one, name, value)
 
-    def samples() -> Iterator[Sample]:
-        return _samples(architecture, small_one)
+    def samples(names: Collection[str]) -> Iterator[Sample]:
+        return _samples(architecture, small_one, names)
 
     return Subject(
         module=first.module,
@@ -142,9 +142,11 @@ def _third(architecture: Architecture, first: Proposal) -> SmallModule | None:
     return None
 
 
-def _random_module(architecture: Architecture, first: SmallModule, third: SmallModule) -> Subject:
-    """Return a module with random numbers, as far as it can be built and called, in the place of those of a `third`
-    small module: of all that a factory has, and of those fields of a configuration that are the same in the `first`.
+def _random_module(
+    architecture: Architecture, first: SmallModule, third: SmallModule, names: Collection[str]
+) -> Subject:
+    """Return a `third` small module with random numbers of these `names`, which a spec follows, as far as it can be
+    built and called: of all that a factory has, and of the fields of a configuration that are the same in the `first`.
     """
     random = Random(architecture.name)  # the same numbers each time
     same, stated = numbers_of(merge_fields(architecture.fields, first.fields)), numbers_of(architecture.fields)
@@ -152,7 +154,7 @@ def _random_module(architecture: Architecture, first: SmallModule, third: SmallM
     for name, value in numbers_of(merge_fields(architecture.fields, third.fields)).items():
         kind = kind_of(name)
         is_size = kind not in ("kept", "token", "at_layer", "layers") and same.get(name) == value
-        is_named = name in first.subject.numbers and (architecture.is_factory or is_size)
+        is_named = name in names and name in first.subject.numbers and (architecture.is_factory or is_size)
         if not is_integer(value) or value < 1 or not is_named:
             continue
         numbers = {key: other for key, other in found.subject.numbers.items() if is_integer(other) and key != name}
@@ -192,13 +194,15 @@ def reason_for(architecture: Architecture, name: str) -> str:
     return "shapes follow it in a way that is not known" if len(shapes) > 1 else "no shape follows it"
 
 
-def _samples(architecture: Architecture, first: SmallModule) -> Iterator[Sample]:
-    """Yield modules that differ from the `first` small one of a factory in one number, up to several times the actual
-    one.
+def _samples(architecture: Architecture, first: SmallModule, names: Collection[str]) -> Iterator[Sample]:
+    """Yield modules that differ from the `first` small one of a factory in one number of these `names`, which a spec
+    follows, up to several times the actual one.
     """
     random = Random(architecture.name)
     fields = merge_fields(architecture.fields, first.fields)
     for name, value in numbers_in(architecture.fields):
+        if name not in names:
+            continue
         few = first.fields.get(name, value)
         most = value + 2 if kind_of(name) == "layers" else 8 * value + 7
         bounds = [(1, few), (1, few), (value, most), (value, most)] if is_integer(few) and few > 0 < value else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from textwrap import wrap
 from typing import cast
@@ -131,7 +131,7 @@ def _lifted(source: Source) -> str:
         as_refusal(name, lambda: _check_third(spec, [*model.hyperparameters], third))
     if source.subject.samples is not None:
         samples = source.subject.samples
-        as_refusal(name, lambda: _check_samples(spec, [*model.hyperparameters], samples()))
+        as_refusal(name, lambda: _check_samples(spec, [*model.hyperparameters], samples(model.hyperparameters)))
     return spec
 
 
@@ -150,9 +150,9 @@ def _check_free_sizes(model: Model, source: Source) -> None:
                 raise make_error("lift", f"cannot lift `{source.subject.name}`: {reason}", help=help)
 
 
-def _check_third(spec: str, names: Sequence[str], make: Callable[[], Subject | None]) -> None:
+def _check_third(spec: str, names: Sequence[str], make: Callable[[Collection[str]], Subject | None]) -> None:
     with in_float64():
-        third = make()
+        third = make(names)
     if third is None:
         return
     keep_epsilon(third.module)
