@@ -12,7 +12,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from archspec.ir.normal.arrays import Arrays
 from archspec.pipeline.model import get_compilation
 from archspec.pytorch.numeric import evaluate
-from archspec.pytorch.numeric.evaluate import EvaluationError, Values, contract
+from archspec.pytorch.numeric.contraction import contract
+from archspec.pytorch.numeric.evaluate import EvaluationError, Values
 from archspec.pytorch.prove.numeric import array_runner
 from archspec.pytorch.prove.sides import model_outputs
 

@@ -29,6 +29,7 @@ from archspec.analysis.cost.masks import (
     keeps_hidden,
     unite_keys,
 )
+from archspec.core.algebra import symbols
 from archspec.core.record import Record
 from archspec.ir.fold import (
     ForwardResult,
@@ -211,6 +212,29 @@ class AttentionTracer:
     def _visible_keys(self, call: Call, positions: Sequence[Positions], body: Body) -> VisibleKeys:
         operand_positions = [positions[operand] if isinstance(operand, int) else None for _, operand in call.inputs]
         return self._masks.visible_keys(call, operand_positions, body)
+
+
+def find_score_products(body: Body, dimension: str) -> list[AttentionPart]:
+    """Find the products that score keys along a dimension."""
+    tracer = AttentionTracer()
+    parts: list[AttentionPart] = []
+
+    def visit(body: Body, traced: AttentionSlots) -> None:
+        for call in body.calls:
+            if call.body is not None:
+                visit(call.body, tracer.trace(call.body, traced.call_context(call)))
+            else:
+                part = traced.part(call)
+                if part is not None and part.name == "score" and _scores_dimension(call, dimension):
+                    parts.append(part)
+
+    visit(body, tracer.trace(body, BodyContext()))
+    return parts
+
+
+def _scores_dimension(call: Call, dimension: str) -> bool:
+    result = call.outputs[0]
+    return isinstance(result, Type) and all(dimension in symbols(size) for size in result.shape[-2:])
 
 
 def _operand_use(index: int, call: Call, body: Body, use: AttentionUse) -> AttentionUse:

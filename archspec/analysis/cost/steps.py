@@ -12,7 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from archspec.analysis.cost.attention import AttentionPart, AttentionSlots, AttentionTracer, BodyContext
+from archspec.analysis.cost.attention import (
+    AttentionPart,
+    AttentionTracer,
+    BodyContext,
+    find_score_products,
+)
 from archspec.analysis.cost.step_values import (
     KEYS_PREFIX,
     NEW_POSITION,
@@ -479,30 +484,7 @@ def attention_direction(body: Body, dimension: str) -> str:
     try:
         steps = DecodingStep(body, dimension)
     except NoDecodingStepError:
-        scores = _find_score_products(body, dimension)
+        scores = find_score_products(body, dimension)
         return "both" if scores and all(part.visible.is_known and not part.visible.causal for part in scores) else ""
     reads_earlier = steps.states or any(read.visible is not None for read in steps.reads.values())
     return "causal" if reads_earlier else ""
-
-
-def _find_score_products(body: Body, dimension: str) -> list[AttentionPart]:
-    """Find the products that score keys along a dimension."""
-    tracer = AttentionTracer()
-    parts: list[AttentionPart] = []
-
-    def visit(body: Body, traced: AttentionSlots) -> None:
-        for call in body.calls:
-            if call.body is not None:
-                visit(call.body, tracer.trace(call.body, traced.call_context(call)))
-            else:
-                part = traced.part(call)
-                if part is not None and part.name == "score" and _scores_dimension(call, dimension):
-                    parts.append(part)
-
-    visit(body, tracer.trace(body, BodyContext()))
-    return parts
-
-
-def _scores_dimension(call: Call, dimension: str) -> bool:
-    result = call.outputs[0]
-    return isinstance(result, Type) and all(dimension in symbols(size) for size in result.shape[-2:])

@@ -4,7 +4,7 @@
     angles = arange(0, 8, 2); x * exp(-angles)      x * table            fold_constants
     constant = self.layers[0].weight; x @ constant  x @ layers.0.weight  read_stored_tensors
 
-Masks of shifted windows (Swin) that each call computes, and tables that the spec has as formulas, need the first
+Masks of shifted windows that each call computes, and tables that the spec has as formulas, need the first
 rewriting; modules that also keep layers in a plain list need the second.
 """
 

@@ -7,7 +7,7 @@ only. Here the loop runs twice, at indices that are symbols, and marks where its
     for t in range(x.shape[1]):        t = begun(n, 0, 0); state = state + select(x, 1, t)
         state = state + x[:, t]        t = begun(n, 0, 1); state = state + select(x, 1, t); ended(0)
 
-Recurrences that are written in Python need it, such as those of Mamba, xLSTM and RWKV.
+Recurrences that are written in Python need it, such as those of state-space models.
 """
 
 from __future__ import annotations

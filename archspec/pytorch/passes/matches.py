@@ -9,7 +9,7 @@ each of them is a sum over its choices, of which the condition is true for one.
     rows = x[token]                         rows = x[mask]
     shares[token, choice]                   sum(where((chosen == 2).unsqueeze(-1), shares, 0), [1])[mask]
 
-The experts of Mixtral need it (mistral-inference).
+Mixtures of experts need it (mistral-inference).
 """
 
 from __future__ import annotations

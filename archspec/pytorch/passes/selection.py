@@ -8,7 +8,7 @@ those for which the mask is true.
     rows = linear(x[mask], w)     rows = linear(x, w)
     index_put(x, [mask], rows)    where(mask.unsqueeze(-1), rows, x)
 
-Experts of selected tokens (Mixtral in mistral-inference) and layers for one kind of tokens (CogVLM) need it.
+Experts of selected tokens (mistral-inference) and layers for one kind of tokens (CogVLM) need it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 #     index = topk(scores, 2)[1]        hits = index.unsqueeze(2) == arange(n)
 #     scatter(zeros, 1, index, y)       sum(where(hits, y.unsqueeze(2), 0), [1])
 #
-# The router of Llama 4 (transformers), histograms of tokens by expert, and messages in graph networks need it.
+# A router of one expert (transformers), histograms of tokens by expert, and messages in graph networks need it.
 
 _ZEROS = ("zeros", "zeros_like", "new_zeros")
 

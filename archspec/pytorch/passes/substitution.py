@@ -8,7 +8,7 @@ of 1 - a, less 1. Delta rules are computed so, in chunks (Yang et al., 2024, arX
     copy_(a[:, 1, :1], row + sum(row * above, [-2]))       inverse - eye(n)
     ...                                                    # with `+ eye(n)` after it: inverse
 
-Kimi Linear solves its systems so (transformers).
+Attention in linear time solves its systems so (transformers).
 """
 
 from __future__ import annotations
