@@ -12,6 +12,7 @@ from torch import nn
 import archspec
 from archspec.app.cli import main
 from archspec.core.diagnostics import ArchError
+from archspec.pytorch.calls.registry import CALLS
 from archspec.pytorch.lift import api
 from archspec.pytorch.lift.check import check
 from archspec.pytorch.lift.sources import examples
@@ -600,7 +601,6 @@ def test_errors_of_archspec_are_refusals_with_a_place(monkeypatch: pytest.Monkey
 
 
 def test_operations_that_fail_are_refusals_with_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    from archspec.pytorch.export import capture
 
     class Net(nn.Module):
         def forward(self, x: Any) -> Any:
@@ -609,6 +609,8 @@ def test_operations_that_fail_are_refusals_with_a_place(monkeypatch: pytest.Monk
     def failing(*_: object) -> str:
         raise ZeroDivisionError
 
-    monkeypatch.setitem(capture.CALLS, "relu", failing)
-    with pytest.raises(ArchError, match=r"`relu` has no form as it is used here, in .*test_lift_omissions.py:\d+"):
+    monkeypatch.setitem(CALLS, "relu", failing)
+    with pytest.raises(
+        ArchError, match=r"`aten.relu` has no normal form with these arguments, in .*test_lift_omissions.py:\d+"
+    ):
         archspec.lift(Net().eval(), (torch.ones(2, 3),))

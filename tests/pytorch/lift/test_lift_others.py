@@ -159,8 +159,8 @@ def test_parts_that_have_one_size_have_it_in_the_third_module() -> None:
 
     fields = {**FIELDS, "inner_config": {"model_type": "inner", "hidden_size": 64}}
     for make, is_same in ((build, False), (joined, True)):
-        third = subject_of(replace(TOY, fields=fields, build=make)).third
-        found = third() if third is not None else None
+        subject = subject_of(replace(TOY, fields=fields, build=make))
+        found = subject.third([*subject.numbers]) if subject.third is not None else None
         assert found is not None
         assert (found.numbers["hidden_size"] == found.numbers["inner_hidden_size"]) == is_same
         assert found.numbers["num_hidden_layers"] == 5
@@ -196,8 +196,8 @@ def test_the_third_module_has_other_layers_unless_some_are_listed_by_number() ->
     assert whole is not None
     listed = replace(made, fields={**several, "cross_attention_indexes": [2, 5]})
     for item, layers in ((made, 5), (whole, 12), (listed, 3)):
-        third = subject_of(item).third
-        found = third() if third is not None else None
+        subject = subject_of(item)
+        found = subject.third([*subject.numbers]) if subject.third is not None else None
         assert found is not None and found.numbers["num_hidden_layers"] == layers
 
 
@@ -455,7 +455,7 @@ def test_a_spec_holds_for_other_modules_of_the_class(monkeypatch: pytest.MonkeyP
     for given, overrides, made in (
         (only(deep=lambda differs: None if differs else deep), {"width": 9}, deep),
         (only(deep=lambda differs: deep if differs else None, has_patterns=True), {"width": 9}, deep),
-        (only(third=lambda: third), {"width": 10}, third),
+        (only(third=lambda names: third), {"width": 10}, third),
         (only(whole=whole), {}, whole),
     ):
         found.clear()
@@ -463,7 +463,7 @@ def test_a_spec_holds_for_other_modules_of_the_class(monkeypatch: pytest.MonkeyP
         assert lifting.lift_or_replace(given) == SPEC
         ((own, one),) = found
         assert own == overrides and one is made
-    assert lifting.lift_or_replace(only(third=lambda: None)) == SPEC and len(found) == 1
+    assert lifting.lift_or_replace(only(third=lambda names: None)) == SPEC and len(found) == 1
     with monkeypatch.context() as patch:
         patch.setattr(lifting, "lift_subject", lambda _: f"{SPEC}# a if i == 0 else b")
         assert lifting.lift_or_replace(only(deep=lambda differs: deep if differs else None)) != SPEC and len(found) == 2
@@ -482,7 +482,7 @@ def test_a_spec_holds_for_other_modules_of_the_class(monkeypatch: pytest.MonkeyP
         ),
     ):
         raised[:] = [problem]
-        sources = [only(deep=lambda _: deep), only(third=lambda: third), only(whole=whole)]
+        sources = [only(deep=lambda _: deep), only(third=lambda names: third), only(whole=whole)]
         for given, reason in zip(sources, reasons, strict=True):
             if reason is None:
                 assert lifting.lift_or_replace(given) == SPEC
@@ -491,7 +491,7 @@ def test_a_spec_holds_for_other_modules_of_the_class(monkeypatch: pytest.MonkeyP
                 assert (message, cause) == (f"cannot lift `net`: {reason[0]}", reason[1])
     monkeypatch.setattr(lifting, "check_outputs", lambda *given: None)
     assert (
-        lifting.lift_or_replace(only(third=lambda: third)) == SPEC
+        lifting.lift_or_replace(only(third=lambda names: third)) == SPEC
     )  # its outputs are the same, though it cannot be exported
 
 

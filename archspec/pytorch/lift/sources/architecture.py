@@ -145,8 +145,9 @@ def _third(architecture: Architecture, first: Proposal) -> SmallModule | None:
 def _random_module(
     architecture: Architecture, first: SmallModule, third: SmallModule, names: Collection[str]
 ) -> Subject:
-    """Return a `third` small module with random numbers of these `names`, which a spec follows, as far as it can be
-    built and called: of all that a factory has, and of the fields of a configuration that are the same in the `first`.
+    """Return a `third` small module with random numbers of these `names`, which a spec follows, and of others that it
+    has changed already, as far as it can be built and called: of all that a factory has, and of the fields of a
+    configuration that are the same in the `first`.
     """
     random = Random(architecture.name)  # the same numbers each time
     same, stated = numbers_of(merge_fields(architecture.fields, first.fields)), numbers_of(architecture.fields)
@@ -154,8 +155,9 @@ def _random_module(
     for name, value in numbers_of(merge_fields(architecture.fields, third.fields)).items():
         kind = kind_of(name)
         is_size = kind not in ("kept", "token", "at_layer", "layers") and same.get(name) == value
-        is_named = name in names and name in first.subject.numbers and (architecture.is_factory or is_size)
-        if not is_integer(value) or value < 1 or not is_named:
+        is_named = name in first.subject.numbers and (architecture.is_factory or is_size)
+        is_followed = name in names or same.get(name) != value
+        if not is_integer(value) or value < 1 or not is_named or not is_followed:
             continue
         numbers = {key: other for key, other in found.subject.numbers.items() if is_integer(other) and key != name}
         most = value + (
@@ -392,7 +394,9 @@ def _divides_alike(stated: Mapping[str, object], name: str, value: int, numbers:
     usual = stated.get(name)
     for key, number in numbers.items():
         other = stated.get(key)
-        if not (is_integer(usual) and is_integer(other) and is_integer(number)) or min(usual, other) < 2:
+        if not (is_integer(usual) and is_integer(other) and is_integer(number)):
+            continue
+        if min(usual, other) < 2 or usual == other:  # what is equal may be so by accident
             continue
         if (usual % other == 0 and value % number) or (other % usual == 0 and number % value):
             return False

@@ -82,10 +82,13 @@ def _following_most(source: Source) -> tuple[str, dict[str, str]]:
         if len(kept) + 1 == len(names):  # these are all
             break
         try:
-            best = lift_or_replace(keeping([*kept, name]))
-            kept.append(name)
+            spec = lift_or_replace(keeping([*kept, name]))
         except ArchError as error:
             reasons[name] = _reason(error)
+            continue
+        if loads(spec).hyperparameters.keys() > loads(best).hyperparameters.keys():  # it has lost no other one
+            best = spec
+            kept.append(name)
     return best, {name: reasons.get(name) or _reason(problem) for name in names if name not in kept}
 
 

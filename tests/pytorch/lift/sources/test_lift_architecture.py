@@ -127,7 +127,7 @@ def test_small_modules_of_an_architecture() -> None:
     assert subject.inputs["x"].shape == (3, 5, hidden)
     assert subject.other_inputs is not None and subject.other_inputs["x"].shape == (2, 7, hidden)
     assert subject.second is not None and subject.third is not None and subject.deep is not None
-    second, third = subject.second(), subject.third()
+    second, third = subject.second(), subject.third([*subject.numbers])
     assert third is not None
     assert len({hidden, second.numbers["hidden_size"], third.numbers["hidden_size"]}) == 3
     assert [second.numbers["num_hidden_layers"], third.numbers["num_hidden_layers"]] == [4, 5]
