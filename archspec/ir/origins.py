@@ -1,7 +1,9 @@
 """The origins of values: computed from the inputs of a model, from its weights alone, or from numbers alone.
 
 A value computed from weights alone (experts that are stacked, a matrix that is cast or scaled) is the same in every
-forward pass: it belongs to the weights, is no activation, and its computation is no work of the pass.
+forward pass: it belongs to the weights, is no activation, and its computation is no work of the pass. A product of
+matrices is work of each pass wherever its factors are from, as modules compute it anew (projected tables of positions),
+and its result is an activation.
 """
 
 from __future__ import annotations
@@ -56,8 +58,8 @@ class Origins:
             present = [o for (_, operand), o in zip(call.inputs, operands, strict=True) if operand is not None]
             if OPS[call.type].trains:
                 return operands[:1]
-            if "input" in present or self._depends_on_sizes(call):
-                return ["input"] * len(call.outputs)
+            if "input" in present or OPS[call.type].macs is not None or self._depends_on_sizes(call):
+                return ["input"] * len(call.outputs)  # a product is work of each pass, also one of two weights
             return ["weights" if "weights" in present else "numbers"] * len(call.outputs)
 
         def visit_call(call: Call, operands: list[Origin]) -> list[Origin]:

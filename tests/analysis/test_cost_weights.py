@@ -56,12 +56,19 @@ def work(result: str) -> tuple[Any, Any, Any]:
         f"float32({JOINED})",
         f"{JOINED} * 3 + 1",
         f"concat(axis = 0)({JOINED}, .a |> * 2) |> slice(axis = 0, stop = 6) |> + 1",
-        f"matmul({JOINED}, matmul(transpose({JOINED}), {JOINED}))",
         f"twice({JOINED})",
     ],
 )
 def test_weights_alone_are_no_work_and_no_activation(weight: str) -> None:
     assert work(PLAIN % weight) == (MACS, 0, BYTES)
+
+
+def test_products_of_weights_are_work_of_each_pass() -> None:
+    """As PyTorch counts them: the second product has [4, 4] and [6, 4] results."""
+    products, results = 4 * 6 * 4 + 6 * 4 * 4, 4 * (4 * 4 + 6 * 4)
+    assert work(PLAIN % f"matmul({JOINED}, matmul(transpose({JOINED}), {JOINED}))") == (
+        MACS + products, 0, BYTES + results
+    )  # fmt: skip
 
 
 def test_a_block_applied_to_weights() -> None:
