@@ -48,8 +48,8 @@ def _normalized(
 ) -> Value:
     """Return the result of an operation that normalizes; only together with a weight can it have a bias."""
     if weight is None:
-        found = b.op(name, x, **settings)
-        return found if bias is None else b.op("add", found, _along_axis(b, bias, len(x.shape), axis))
+        made = b.op(name, x, **settings)
+        return made if bias is None else b.op("add", made, _along_axis(b, bias, len(x.shape), axis))
     return b.op(name, x, weight, *([bias] if bias is not None else []), **settings)
 
 
@@ -64,8 +64,8 @@ def _rms_norm(
     if eps is None:
         refuse("rms_norm")
     square = mean(b, types, b.op("mul", x, x), list(range(-len(shape), 0)), True)
-    found = b.op("div", x, b.op("sqrt", b.op("add", square, eps)))
-    return found if weight is None else b.op("mul", found, weight)
+    made = b.op("div", x, b.op("sqrt", b.op("add", square, eps)))
+    return made if weight is None else b.op("mul", made, weight)
 
 
 def _weight_norm(b: Builder, types: Types, v: Value, g: Value, dim: int = 0) -> Results:
@@ -73,8 +73,8 @@ def _weight_norm(b: Builder, types: Types, v: Value, g: Value, dim: int = 0) -> 
     rank = len(v.shape)
     axes = [axis for axis in range(rank) if dim == -1 or axis != dim % rank]  # -1 stands for no axis
     size = norm(b, types, v, 2, axes, True) if axes else b.op("abs", v)
-    found = b.op("mul", v, b.op("div", g, size))
-    return [found, size] if len(types) == 2 else found
+    made = b.op("mul", v, b.op("div", g, size))
+    return [made, size] if len(types) == 2 else made
 
 
 def _batch_norm(
@@ -99,21 +99,21 @@ def _batch_norm(
         raise UntranslatableError("batch normalization uses batch statistics: the module is in training mode")
     center, size, by, plus = [part and _along_axis(b, part, len(x.shape), 1) for part in (mean, variance, weight, bias)]
     assert center is not None and size is not None
-    found = b.op("div", b.op("sub", x, center), b.op("sqrt", b.op("add", size, eps)))
-    found = found if by is None else b.op("mul", found, by)
-    return found if plus is None else b.op("add", found, plus)
+    made = b.op("div", b.op("sub", x, center), b.op("sqrt", b.op("add", size, eps)))
+    made = made if by is None else b.op("mul", made, by)
+    return made if plus is None else b.op("add", made, plus)
 
 
 def _evaluated_batch_norm(b: Builder, types: Types, x: Value, weight: Value | None, bias: Value | None, mean: Value,
                           variance: Value, momentum: float, eps: float) -> list[Value | None]:  # fmt: skip
-    found = _batch_norm(b, types, x, weight, bias, mean, variance, False, momentum, eps)
-    return [found, *[None] * (len(types) - 1)]
+    made = _batch_norm(b, types, x, weight, bias, mean, variance, False, momentum, eps)
+    return [made, *[None] * (len(types) - 1)]
 
 
 def _batch_statistics(b: Builder, types: Types, x: Value, weight: Value | None, bias: Value | None, training: bool,
                       momentum: float, eps: float) -> list[Value | None]:  # fmt: skip
-    found = _batch_norm(b, types, x, weight, bias, None, None, training, momentum, eps)
-    return [found, *[None] * (len(types) - 1)]
+    made = _batch_norm(b, types, x, weight, bias, None, None, training, momentum, eps)
+    return [made, *[None] * (len(types) - 1)]
 
 
 def _instance_norm(

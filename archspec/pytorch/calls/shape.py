@@ -262,15 +262,11 @@ def _arange(b: Builder, types: Types, *values: Scalar, step: Scalar = 1, **keywo
     is_real = isinstance(start, float) or isinstance(by, float)
     if is_real and (is_whole or isinstance(start, Polynomial) or isinstance(by, Polynomial)):
         refuse("arange")
-
-    def write() -> Value:
-        made, first, times = b.op("arange", stop=types[0].shape[0]), start, by
-        if is_real:
-            made, first, times = b.op("real", made), constant(start, "real"), constant(by, "real")
-        made = made if times == 1 else b.op("mul", made, times)
-        return convert(b, made if first == 0 else b.op("add", made, first), types[0].dtype)
-
-    made = write()
+    made = b.op("arange", stop=types[0].shape[0])
+    if is_real:
+        made, start, by = b.op("real", made), constant(start, "real"), constant(by, "real")
+    made = made if by == 1 else b.op("mul", made, by)
+    made = convert(b, made if start == 0 else b.op("add", made, start), types[0].dtype)
     if is_counted_exactly([*values[:2], by] if len(values) > 1 else values):
         return made
     rounded = "it uses `arange` with a step that is not a binary fraction, which PyTorch rounds"

@@ -53,7 +53,7 @@ class Recording(Capture):
 
     def results(self) -> list[Value]:
         """Return the outputs of the module as they are written."""
-        values = self.outputs()
+        self.outputs()
         b = self.spec_builder
         self._enter([self.root])
         (output,) = [node for node in nodes_of(self.program.graph) if node.op == "output"]

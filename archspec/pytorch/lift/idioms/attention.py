@@ -119,14 +119,7 @@ def attention(
 
 
 def recognize_attention(
-    b: SpecBuilder,
-    made: Value,
-    q: Value,
-    k: Value,
-    v: Value,
-    mask: Value | None,
-    causal: bool,
-    scale: float | None,
+    b: SpecBuilder, made: Value, q: Value, k: Value, v: Value, mask: Value | None, causal: bool, scale: float | None
 ) -> Value | None:
     """Return PyTorch's attention as the function of the library."""
     return attention(b, q, k, v, mask, causal, scale)

@@ -76,6 +76,7 @@ def _following_most(source: Source) -> tuple[str, dict[str, str]]:
         best = lift_or_replace(keeping(()))
     except ArchError:
         raise problem from problem.__cause__
+    followed = loads(best).hyperparameters.keys()
     names, kept = [name for name, value in source.stated.items() if is_integer(value)], list[str]()
     reasons: dict[str, str] = {}
     for name in names:
@@ -86,8 +87,9 @@ def _following_most(source: Source) -> tuple[str, dict[str, str]]:
         except ArchError as error:
             reasons[name] = _reason(error)
             continue
-        if loads(spec).hyperparameters.keys() > loads(best).hyperparameters.keys():  # it has lost no other one
-            best = spec
+        arguments = loads(spec).hyperparameters.keys()
+        if arguments > followed:  # it has lost no other one
+            best, followed = spec, arguments
             kept.append(name)
     return best, {name: reasons.get(name) or _reason(problem) for name in names if name not in kept}
 
