@@ -183,7 +183,7 @@ def import_config(source: SpecLike, /, type: str | None = None, ignore: Sequence
     return loaded.unit.source.text
 
 
-def check(spec: SpecLike, root: str | None = None) -> Report:
+def check(spec: SpecLike | Location, root: str | None = None) -> Report:
     """Check every definition and model of a file, or one model; return a report with the diagnostics.
 
     `root` is the directory from which it may import, by default that of the file.

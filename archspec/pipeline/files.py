@@ -100,7 +100,7 @@ def load_file(location: Location, report: Report) -> LoadedFile:
         return _load_cached(location.key, lambda library: library.bundled(file, report), report)
     root = location.root
     key = location.key if root is None else f"{location.key}\0{root}"
-    return _load_cached(key, lambda library: library.load(path, report, label=path, root=root), report)
+    return _load_cached(key, lambda library: library.load(path, report, label=location.label, root=root), report)
 
 
 def read_once(location: Location, report: Report) -> Location:

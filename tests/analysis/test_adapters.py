@@ -11,7 +11,7 @@ from checkpoints import write as write_checkpoint
 from recorded_adapters import FIGURES, base_config, measured
 
 import archspec
-from archspec.app.cli import main
+from archspec.testing import main
 
 CASES = yaml.safe_load(FIGURES.read_text())
 

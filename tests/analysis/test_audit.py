@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from paths import ROOT
 
 import archspec
-from archspec.analysis.audit.api import Audit, bundled_audits
-from archspec.analysis.audit.judge import JudgedLine
+from archspec import ArchError, Audit, JudgedLine
+from archspec.analysis.audit.api import bundled_audits
 from archspec.analysis.audit.report import contents, rows
-from archspec.app.cli import main
-from archspec.core.diagnostics import ArchError
+from archspec.testing import main
 
 pytestmark = pytest.mark.usefixtures("explainers_made_once")
 

@@ -4,10 +4,10 @@ from fractions import Fraction
 
 import pytest
 
-from archspec import ArchError
+from archspec import ArchError, Source, Span
 from archspec.analysis.audit.arithmetic import read_arithmetic
 from archspec.analysis.audit.nodes import Text
-from archspec.core.diagnostics import Report, Source, Span
+from archspec.core.diagnostics import Report
 
 
 def value(text: str) -> Fraction:

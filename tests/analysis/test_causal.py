@@ -8,9 +8,9 @@ import pytest
 import archspec
 from archspec.analysis.cost.attention import AttentionPart, AttentionSlots, AttentionTracer, BodyContext
 from archspec.analysis.cost.masks import VisibleKeys
-from archspec.app.cli import main
 from archspec.ir.module import Body
 from archspec.pipeline.model import get_compilation
+from archspec.testing import main
 
 SPEC = """
 import std {{ Linear, split_heads, merge_heads, attention, causal_mask, window_mask, key_mask }}

@@ -17,12 +17,13 @@ from paths import SPECS
 from small import DENSE, load
 
 import archspec
-from archspec.analysis.compare.compare import Comparison, compare_tables
-from archspec.analysis.compare.components import Component, find_components
-from archspec.app.cli import main
+from archspec import Comparison, Component
+from archspec.analysis.compare.compare import compare_tables
+from archspec.analysis.compare.components import find_components
 from archspec.core.reports.terminal import format_bar
 from archspec.pipeline.model import get_compilation
 from archspec.pipeline.tables import load_table
+from archspec.testing import main
 
 BUNDLED = archspec.models()
 EXAMPLES = str(SPECS / "std" / "examples.arch")

@@ -7,11 +7,10 @@ import pytest
 from small import load
 
 import archspec
+from archspec import ArchError, CachePart
 from archspec.analysis.cost import report
 from archspec.analysis.cost.api import Activations
-from archspec.analysis.cost.decoding import CachePart
 from archspec.analysis.cost.decoding_report import rows, summary
-from archspec.core.diagnostics import ArchError
 from archspec.core.reports.page import render_markdown
 from archspec.pytorch.run import activations
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 import archspec
+from archspec import Type
 from archspec.analysis.cost.memory import FLOATS
-from archspec.ir.module import Type
 from archspec.ir.ops import OPS
 from archspec.ir.work import operation_work
 

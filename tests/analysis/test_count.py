@@ -10,6 +10,7 @@ import pytest
 import yaml
 from small import DENSE, load
 
+from archspec import ModuleRow, Params, SelectionRule, Table, Tensor, Tensors
 from archspec.analysis.count.count import count
 from archspec.analysis.count.groups import (
     RoleComponent,
@@ -18,10 +19,9 @@ from archspec.analysis.count.groups import (
     count_by_role,
     find_role_components,
 )
-from archspec.analysis.count.select import SelectionRule, select
+from archspec.analysis.count.select import select
 from archspec.analysis.count.tree import CountRow, count_tree
-from archspec.app.cli import main
-from archspec.ir.table import ModuleRow, Params, Table, Tensor, Tensors
+from archspec.testing import main
 
 PUBLISHED = ["--exclude", "*.bias", "--select", "*LayerNorm.bias", "--exclude", "pooler.*"]
 

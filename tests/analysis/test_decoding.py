@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 import archspec
+from archspec import CachePart, Decoding
 from archspec.analysis.cost import decoding
 from archspec.analysis.cost.cached_values import find_cached_values
-from archspec.analysis.cost.decoding import CachePart, Decoding
 from archspec.analysis.cost.decoding_report import summary
 from archspec.analysis.cost.steps import DecodingStep
-from archspec.app.cli import main
 from archspec.core.algebra import substitute
 from archspec.core.reports.text import beside, flops
 from archspec.pipeline.model import get_compilation
+from archspec.testing import main
 
 
 def step(model: str | archspec.Model, past: int = 100, **options: Any) -> Decoding:

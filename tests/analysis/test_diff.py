@@ -18,11 +18,8 @@ from paths import ROOT
 from small import DENSE, load
 
 import archspec
-from archspec import Model
-from archspec.analysis.diff.api import Difference
+from archspec import Difference, Model, NamePrefix, StoredTensor
 from archspec.analysis.diff.structure import (
-    NamePrefix,
-    StoredTensor,
     StoredTensors,
     apply_changes,
     collapse_changes,
@@ -32,10 +29,10 @@ from archspec.analysis.diff.structure import (
     rename_tensors,
     stored_tensors,
 )
-from archspec.app.cli import main
 from archspec.compiler.evaluate import limits
 from archspec.pipeline.model import get_compilation
 from archspec.pipeline.tables import load_table
+from archspec.testing import main
 
 PAGE = ROOT / "docs" / "compare.md"
 BUNDLED = archspec.models()

@@ -8,7 +8,7 @@ from small import load
 
 import archspec
 from archspec.analysis.diff import normal_forms
-from archspec.app.cli import main
+from archspec.testing import main
 
 SPEC = """
 import std { Linear, LayerNorm, attention, split_heads, merge_heads, causal_mask }

@@ -17,13 +17,14 @@ from paths import DATA
 from small import load
 
 import archspec
-from archspec.analysis.explain.explain import MAX_MATCHES, Explainer, Match, create_explainer
+from archspec import Match
+from archspec.analysis.explain.explain import MAX_MATCHES, Explainer, create_explainer
 from archspec.analysis.explain.numbers import format_rounded, read_number
 from archspec.analysis.explain.omissions import describe_arithmetic_error, describe_digit_difference
 from archspec.analysis.explain.tensor_groups import TensorGroups, count_uses, find_table_types
-from archspec.app.cli import main
 from archspec.pipeline.family import relatives_of
 from archspec.pipeline.model import get_compilation
+from archspec.testing import main
 
 pytestmark = pytest.mark.usefixtures("explainers_made_once")
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.app.cli import main
+from archspec.testing import main
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import archspec
-from archspec.core.diagnostics import ArchError
+from archspec import ArchError
 from archspec.pipeline.compile import as_model
 from archspec.pipeline.family import relatives_of
 

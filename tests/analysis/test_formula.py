@@ -17,10 +17,9 @@ from paths import DATA
 from small import DENSE, load
 
 import archspec
-from archspec.app.cli import main
+from archspec import Polynomial
 from archspec.core.algebra import (
     Expression,
-    Polynomial,
     dim_max,
     dim_min,
     evaluate,
@@ -35,6 +34,7 @@ from archspec.core.algebra import (
     to_latex,
     to_text,
 )
+from archspec.testing import main
 
 EXAMPLES = [f"specs/std/examples.arch:small-{name}" for name in ("decoder", "vision", "speech")]
 SIZES = [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 48]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import archspec
-from archspec.app.cli import main
 from archspec.pipeline.compile import check
+from archspec.testing import main
 
 VARIANTS = {
     "model": ["bert-base-uncased", "--set", "layers=6"],

@@ -11,8 +11,8 @@ from paths import DATA
 import archspec
 from archspec.analysis.cost.quantized import _METHODS, _packed_bytes, _read_block_size, _read_integer
 from archspec.analysis.cost.report import page
-from archspec.app.cli import main
 from archspec.core.reports.page import render_plain
+from archspec.testing import main
 
 SMALL: dict[str, Any] = {
     "model_type": "llama",

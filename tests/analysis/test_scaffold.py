@@ -22,10 +22,10 @@ from archspec.analysis.scaffold.structure import (
     tie_statements,
 )
 from archspec.analysis.scaffold.tensors import TensorSketch as Sketch
-from archspec.app.cli import main
 from archspec.core import resources
 from archspec.formats.checkpoints.entries import Checkpoint, Entry
 from archspec.pipeline.compile import check
+from archspec.testing import main
 
 Tensors = dict[str, tuple[int, ...]]
 

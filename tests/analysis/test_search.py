@@ -22,7 +22,7 @@ from archspec.analysis.search import columns, search
 from archspec.analysis.search.columns import apply_operator, choose_extreme, column
 from archspec.analysis.search.report import rows
 from archspec.analysis.search.search import find_pareto_front
-from archspec.app.cli import main
+from archspec.testing import main
 
 numpy = pytest.importorskip("numpy")
 

@@ -13,7 +13,7 @@ import pytest
 from small import load
 
 import archspec
-from archspec.analysis.formula.restarts import Assumption
+from archspec import Assumption, Plot, PlotPoint, Source, Span
 from archspec.analysis.search import api, compilations, plot, quantities, result, search
 from archspec.analysis.search.columns import (
     Column,
@@ -26,16 +26,15 @@ from archspec.analysis.search.columns import (
     where,
 )
 from archspec.analysis.search.conditions import read_expression
-from archspec.analysis.search.plot import Plot, PlotPoint, draw, svg
+from archspec.analysis.search.plot import draw, svg
 from archspec.analysis.search.polynomials import evaluate_integers, evaluate_ratio, find_where_holds
 from archspec.analysis.search.quantities import Quantity, measure
 from archspec.analysis.search.report import page, rows
 from archspec.analysis.search.search import _pack_values, find_pareto_front
 from archspec.analysis.search.space import Designs, plain_value
-from archspec.app.cli import main
 from archspec.core.algebra import dim_max, dim_min, evaluate, multiply_unexpanded, symbol
 from archspec.core.algebra.polynomial import ratio as quotient
-from archspec.core.diagnostics import Source, Span
+from archspec.testing import main
 
 numpy = pytest.importorskip("numpy")
 

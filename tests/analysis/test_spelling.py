@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archspec import ArchError
-from archspec.analysis.verify.naming import Rename, parse_rename
+from archspec import ArchError, Rename
+from archspec.analysis.verify.naming import parse_rename
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,11 @@ import pytest
 from small import load
 
 import archspec
+from archspec import ArchError, Source
 from archspec.analysis.adapter import base
 from archspec.analysis.variant import new
 from archspec.analysis.variant.lines import _iter_definition_names, _join_lines, find_imports, format_value
-from archspec.core.diagnostics import ArchError, Report, Source
+from archspec.core.diagnostics import Report
 from archspec.language.syntax.parse import parse
 from archspec.pipeline.locate import configuration_location
 from archspec.pipeline.model import get_compilation

@@ -13,13 +13,12 @@ from checkpoints import header, safetensors, sizes, state, storage, tensor, torc
 from small import load
 
 import archspec
-from archspec import ArchError, Model
+from archspec import ArchError, Model, Rename, Verification
 from archspec.analysis.verify import verify as verification
-from archspec.analysis.verify.naming import Rename, respell
-from archspec.analysis.verify.verify import Verification
-from archspec.app.cli import main
+from archspec.analysis.verify.naming import respell
 from archspec.formats.configs.names import Names
 from archspec.pipeline.model import get_compilation
+from archspec.testing import main
 
 SMALL = {"vocab": 20, "hidden": 8, "layers": 3, "heads": 2, "ffn": 16, "positions": 10}
 SETTINGS = [word for name, value in SMALL.items() for word in ("--set", f"{name}={value}")]

@@ -9,9 +9,9 @@ from checkpoints import gguf, header, safetensors
 import archspec
 from archspec import ArchError, Model
 from archspec.analysis.verify.verify import compare
-from archspec.app.cli import main
 from archspec.formats.checkpoints.checkpoint import read
 from archspec.pipeline.tables import load_table
+from archspec.testing import main
 
 Shapes = dict[str, tuple[int, ...]]
 

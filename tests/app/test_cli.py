@@ -13,13 +13,14 @@ import pytest
 from paths import ROOT
 
 import archspec
-from archspec.app.cli import _paint, main
+from archspec.app.cli import _paint
 from archspec.app.cli.arguments import parsers
 from archspec.app.cli.progress import PROGRESS
 from archspec.app.cli.run.error import read_entries, split_sections
 from archspec.core import resources
 from archspec.core.reports import tables
 from archspec.pipeline import generate, index
+from archspec.testing import main
 
 GOOD = """
 import std { Linear }

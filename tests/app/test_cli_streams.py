@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from archspec import ArchError
+from archspec import ArchError, Diagnostic
 from archspec.app import cli
-from archspec.app.cli import arguments, files, main, options
+from archspec.app.cli import arguments, files, options
 from archspec.app.cli.run import error, fmt, lsp, view
-from archspec.core.diagnostics import Diagnostic
 from archspec.core.diagnostics import make_error as failing
+from archspec.testing import main
 
 
 class Closed(io.StringIO):

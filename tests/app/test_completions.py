@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import archspec
-from archspec.app.cli import main
 from archspec.app.cli.arguments import parsers
 from archspec.app.cli.run import completions
+from archspec.testing import main
 
 MODELS = {"bert-base-uncased", *(name for name in archspec.models() if name.startswith("bert-base-uncased-"))}
 

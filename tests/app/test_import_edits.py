@@ -2,8 +2,9 @@
 
 import pytest
 
+from archspec import Source
 from archspec.app.lsp.edits import apply_edits, import_edit
-from archspec.core.diagnostics import Report, Source
+from archspec.core.diagnostics import Report
 from archspec.language.syntax.parse import parse
 
 BLOCK = "block A()(x []) -> [] { return x }\n"

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 from paths import ROOT
 
+from archspec import Source, Span
 from archspec.compiler.evaluate.program import Program
 from archspec.compiler.resolve.unit import Definition
-from archspec.core.diagnostics import Report, Source, Span
+from archspec.core.diagnostics import Report
 from archspec.language.syntax.parse import parse
 from archspec.pipeline.compile import check
 

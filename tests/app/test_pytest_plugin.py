@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from paths import ROOT
 
+from archspec import ArchError
 from archspec.app.pytest_plugin import SpecFile, SpecItem, pytest_collect_file
-from archspec.core.diagnostics import ArchError
 
 SPEC = """dim batch
 layer Scale(n = 2)(x [batch, n]) -> [batch, n] {

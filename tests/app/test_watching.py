@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from paths import ROOT
 
-from archspec.app.cli import main, watching
+from archspec.app.cli import watching
 from archspec.pipeline.watching import files_with_imports, read_contents, wait_for_change
+from archspec.testing import main
 
 SPEC = 'import "parts/more.arch" { twice }\ndim batch\nblock Net(n = 2)(x [batch, n]) -> [batch, n] {\n'
 SPEC += "  return twice(x) |> a: Scale(n)\n}\nlayer Scale(n)(x [batch, n]) -> [batch, n] {\n  weight: param [n]\n"

@@ -14,11 +14,11 @@ from bundled import each
 from small import load
 
 import archspec
-from archspec.app.cli import main
 from archspec.codegen import build
 from archspec.codegen.build import torch_source
 from archspec.codegen.file import file_text
 from archspec.codegen.stand_in import recording
+from archspec.testing import main
 
 TEXT = """
 dim batch

@@ -17,10 +17,10 @@ from paths import DATA, ROOT
 from small import DENSE, load
 
 import archspec
-from archspec.app.cli import main
 from archspec.codegen.build import torch_source
 from archspec.codegen.python import layout
 from archspec.codegen.scope.names import RESERVED_MODULE_NAMES
+from archspec.testing import main
 
 GOLDEN = {
     "bert-base-uncased": "bert-base-uncased",

@@ -9,11 +9,11 @@ import torch_compare
 from small import load
 
 import archspec
-from archspec.app.cli import main
 from archspec.codegen.build import torch_source
 from archspec.codegen.transformers.files import folder_files
 from archspec.codegen.transformers.fragments import PRETRAINED, collection, imported
 from archspec.codegen.transformers.heads import head_of
+from archspec.testing import main
 
 TINY = """
 import std { Linear, Embedding, SelfAttention }

@@ -22,11 +22,12 @@ from modules import PACKAGE, nodes_of
 from paths import ROOT
 
 import archspec
-from archspec.app.cli import USAGE_CODES, main
+from archspec import Diagnostic, Source, Span
+from archspec.app.cli import USAGE_CODES
 from archspec.app.cli.run.error import split_sections
 from archspec.core import resources
-from archspec.core.diagnostics import Diagnostic, Source, Span
 from archspec.pipeline.compile import check
+from archspec.testing import main
 
 DOCUMENT = ROOT / "docs" / "errors.md"
 ENTRIES = split_sections(DOCUMENT.read_text(encoding="utf-8"))

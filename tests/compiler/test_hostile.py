@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from harm import MOST_TEXT, bounded, save, sound, try_out
 
-from archspec.core.diagnostics import Diagnostic
+from archspec import Diagnostic
 from archspec.pipeline.compile import check
 
 HEAD = """import std { Linear }

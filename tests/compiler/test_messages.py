@@ -12,9 +12,9 @@ from pathlib import Path
 import paths
 import pytest
 
-from archspec.app.cli import main
 from archspec.core import resources
 from archspec.pipeline.compile import check
+from archspec.testing import main
 
 GOLDEN = paths.GOLDEN / "messages"
 

@@ -8,8 +8,8 @@ from paths import DATA
 from small import DENSE, findings, load, shapes
 
 import archspec
-from archspec.app.cli import main
 from archspec.codegen.build import torch_source
+from archspec.testing import main
 
 SPEC = DATA / "translated" / "partials.arch"
 INNER = (

@@ -9,8 +9,8 @@ from reference import Array, evaluate
 from small import findings, load, shapes
 
 import archspec
+from archspec import ArchError
 from archspec.codegen.build import torch_source
-from archspec.core.diagnostics import ArchError
 from archspec.pipeline.model import get_compilation
 
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from archspec import Polynomial
 from archspec.core.algebra import (
     MAX_SIZE,
     Dim,
-    Polynomial,
     bounds,
     check_size_limits,
     dim_max,

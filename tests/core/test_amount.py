@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from archspec import Polynomial
 from archspec.core.algebra import (
     MAX_SIZE,
     Dim,
-    Polynomial,
     atoms,
     dim_max,
     expand,

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from archspec.app.cli import main
+from archspec import Diagnostic, Note, Source, Span
 from archspec.app.cli.run.error import read_entries
-from archspec.core.diagnostics import Diagnostic, Note, Source, Span
 from archspec.core.reports.diagnostic_formats import github_text, sarif_text
+from archspec.testing import main
 
 SPEC = """import std { Linear, gelu }
 dim batch

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from archspec import NamePattern
 from archspec.core.addresses import format_ranges
-from archspec.core.addresses.repeats import NamePattern, collapse_names
+from archspec.core.addresses.repeats import collapse_names
 
 
 def folded(*names: str) -> list[tuple[str, str]]:

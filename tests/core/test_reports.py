@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 import archspec
-from archspec.app.cli import main, progress
+from archspec.app.cli import progress
 from archspec.core.reports.page import Page, render
 from archspec.core.reports.results import Displayable, page_of
 from archspec.core.reports.roles import ROLES
@@ -17,6 +17,7 @@ from archspec.core.reports.tables import Bar, Column, View
 from archspec.core.reports.terminal import Layout, output_width, shorten, table, text_width, wrap
 from archspec.core.reports.text import beside, flops, parameters, size
 from archspec.core.reports.webpage import webpage
+from archspec.testing import main
 
 
 def lines(view: View, width: int | None, **layout: object) -> list[str]:

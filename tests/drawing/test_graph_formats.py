@@ -14,13 +14,13 @@ import pytest
 from bundled import groups
 
 import archspec
-from archspec.app.cli import main
 from archspec.drawing.graph.boxes import Box, build_picture
 from archspec.drawing.graph.dot import to_dot
 from archspec.drawing.graph.exchange import gexf_text, graphml_text
 from archspec.drawing.graph.mermaid import MAX_CHARACTERS, MAX_EDGES, to_mermaid
 from archspec.drawing.graph.nodelink import to_node_link
 from archspec.drawing.graph.walk import close_blocks
+from archspec.testing import main
 
 GEXF = "http://www.gexf.net/1.2draft"
 HOSTILE = 'a"b\\c<i>d</i>&amp;{|}\x1b[0m\n]]>%%#quot;\u202e'

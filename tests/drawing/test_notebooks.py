@@ -14,11 +14,11 @@ import checkpoints
 import pytest
 
 import archspec
-from archspec.app.cli import main
 from archspec.core.reports.html import render_html
 from archspec.core.reports.page import Page
 from archspec.core.reports.roles import ROLES
 from archspec.core.reports.tables import Bar, Column, View, frame
+from archspec.testing import main
 
 SVG = "{http://www.w3.org/2000/svg}svg"
 HOSTILE = "<script>alert(1)</script>\"'&\x1b\u202e"

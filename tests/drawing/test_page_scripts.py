@@ -10,7 +10,8 @@ import pytest
 import scripts
 
 import archspec
-from archspec.core.algebra import Polynomial, dim_max, dim_min, evaluate, symbol
+from archspec import Model, Polynomial
+from archspec.core.algebra import dim_max, dim_min, evaluate, symbol
 from archspec.drawing.api import build_plan
 from archspec.drawing.page.page import data_of
 from archspec.drawing.plan.amounts import amount_data as amount_data
@@ -20,7 +21,6 @@ from archspec.drawing.plan.plan import Plan
 from archspec.drawing.svg.paint import Coloring, Paint
 from archspec.drawing.svg.svg import svg
 from archspec.drawing.svg.theme import THEMES
-from archspec.pipeline.model import Model
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 

@@ -16,9 +16,9 @@ import pytest
 from pictured import HOSTILE
 
 import archspec
+from archspec import Model
 from archspec.analysis.compare import pictures as comparisons
 from archspec.analysis.diff import pictures as diffs
-from archspec.app.cli import main
 from archspec.core.addresses import address_pattern
 from archspec.drawing.layout.frames import Frame
 from archspec.drawing.layout.ties import tie_lines
@@ -29,7 +29,7 @@ from archspec.drawing.svg.paint import Paint
 from archspec.drawing.svg.panels import Panel, align_rows
 from archspec.drawing.svg.svg import Drawing
 from archspec.drawing.svg.theme import DARK, LIGHT, Theme, contrast
-from archspec.pipeline.model import Model
+from archspec.testing import main
 
 MODELS = (
     "albert-base-v2",

@@ -15,7 +15,6 @@ import pytest
 from pictured import HOSTILE, named, states
 
 import archspec
-from archspec.app.cli import main
 from archspec.core.algebra import evaluate
 from archspec.drawing.api import build_plan, find_open_nodes, picture
 from archspec.drawing.layout.layout import layout
@@ -24,6 +23,7 @@ from archspec.drawing.svg.legend import percent
 from archspec.drawing.svg.paint import Paint
 from archspec.drawing.svg.svg import svg
 from archspec.drawing.svg.theme import DARK, LIGHT, Theme, contrast, heat_color, role_styles
+from archspec.testing import main
 
 # The file
 

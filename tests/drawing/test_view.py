@@ -12,10 +12,10 @@ from zlib import decompress
 import pytest
 
 import archspec
-from archspec.app.cli import main
 from archspec.drawing.page import view
 from archspec.drawing.page.page import page
 from archspec.drawing.page.view import PageServer
+from archspec.testing import main
 
 SPEC = """
 import std {{ Linear }}

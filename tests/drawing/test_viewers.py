@@ -12,9 +12,9 @@ from small import load
 
 import archspec
 from archspec import Model
-from archspec.app.cli import main
 from archspec.drawing.graph.formats import format_graph
 from archspec.drawing.graph.viewers import to_model_explorer, to_netron
+from archspec.testing import main
 
 TINY = """
 import std { Linear, Embedding }

@@ -6,8 +6,8 @@ import pytest
 from checkpoints import header, safetensors, sizes, state, torch_zip, write, write_shards
 
 import archspec
-from archspec.app.cli import main
 from archspec.pipeline.tables import load_table
+from archspec.testing import main
 
 SMALL = {"model_type": "bert", "num_hidden_layers": 11, "hidden_size": 24, "vocab_size": 9, "intermediate_size": 8}
 MODEL = archspec.load(SMALL)

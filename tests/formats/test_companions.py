@@ -8,7 +8,7 @@ import pytest
 from checkpoints import safetensors
 
 import archspec
-from archspec.app.cli import main
+from archspec.testing import main
 
 BASE = {"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 300}
 ADAPTER = {"peft_type": "LORA", "base_model_name_or_path": "./base", "r": 4, "target_modules": ["q_proj"]}

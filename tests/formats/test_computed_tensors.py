@@ -10,10 +10,10 @@ import pytest
 from checkpoints import safetensors
 
 import archspec
-from archspec.app.cli import main
 from archspec.formats.checkpoints.checkpoint import read
 from archspec.formats.checkpoints.computed import find_computed
 from archspec.pipeline.tables import load_table
+from archspec.testing import main
 
 GPT2: dict[str, Any] = {
     "model_type": "gpt2",

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from paths import DATA
 
 import archspec
-from archspec.app.cli import main
+from archspec import ArchError, Diagnostic, Source
 from archspec.codegen.build import torch_source
-from archspec.core.diagnostics import ArchError, Diagnostic, Source
 from archspec.core.resources import specs_root
 from archspec.formats.configs.family import known_types, read_family
 from archspec.formats.configs.names import iter_families
 from archspec.formats.strict_json import read_data, read_json
 from archspec.pipeline.tables import load_table
+from archspec.testing import main
 
 PUBLISHED = sorted((DATA / "configs").glob("*.json"))
 FAMILIES = {type: read_family(specs_root(), type, {}) for type in known_types(specs_root())}

@@ -14,9 +14,9 @@ import pytest
 from checkpoints import write as write_checkpoint
 
 import archspec
-from archspec.app.cli import main
+from archspec import Source
 from archspec.compiler.resolve.files import Library
-from archspec.core.diagnostics import Report, Source
+from archspec.core.diagnostics import Report
 from archspec.core.resources import specs_root
 from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
 from archspec.formats.configs.family import find_family, known_types, read_family
@@ -24,6 +24,7 @@ from archspec.formats.strict_json import read_json
 from archspec.pipeline import streams
 from archspec.pipeline.files import parse_cached
 from archspec.pipeline.tables import load_table
+from archspec.testing import main
 
 SMALL: dict[str, Any] = {"model_type": "bert", "num_hidden_layers": 1, "vocab_size": 99}
 TOTAL = 8_150_784

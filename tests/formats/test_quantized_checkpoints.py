@@ -13,9 +13,9 @@ from checkpoints import safetensors
 
 import archspec
 from archspec import ArchError
-from archspec.app.cli import main
 from archspec.formats.checkpoints.checkpoint import read
 from archspec.pipeline.tables import load_table
+from archspec.testing import main
 
 WIDTHS = {"I64": 8, "I32": 4, "I16": 2, "F32": 4, "F16": 2, "BF16": 2, "I8": 1, "U8": 1}
 WIDTHS |= {"F8_E4M3": 1, "F8_E8M0": 1, "F8_E5M2": 1}

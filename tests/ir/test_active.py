@@ -8,11 +8,11 @@ import pytest
 import reference
 
 import archspec
-from archspec.app.cli import main
+from archspec import ActiveParameters, Table
 from archspec.ir.active import ActiveParts
 from archspec.ir.ops import OPS
-from archspec.ir.table import ActiveParameters, Table
 from archspec.pipeline.model import get_compilation
+from archspec.testing import main
 
 
 def active(model: archspec.Model) -> ActiveParameters | None:

@@ -20,9 +20,8 @@ from operation_table import rendered
 from small import load
 
 import archspec
+from archspec import ArchError, Type
 from archspec.codegen.build import torch_source
-from archspec.core.diagnostics import ArchError
-from archspec.ir.module import Type
 from archspec.ir.ops import OPS, Attribute, Input, Interval, Op, TorchForm
 from archspec.ir.ops.check import Shape, broadcast_shapes, check_axis, check_size
 

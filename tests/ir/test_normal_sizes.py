@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import reference
 
-from archspec.core.algebra import Polynomial, substitute, symbol
-from archspec.ir.module import Type
+from archspec import Polynomial, Type
+from archspec.core.algebra import substitute, symbol
 from archspec.ir.normal.arrays import Array, Arrays
 from archspec.ir.normal.bodies import apply
 from archspec.ir.ops import OPS, OpError

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from archspec import Type
 from archspec.codegen.python.trees import py
 from archspec.codegen.scope.operations import AppliedOperation, emit
 from archspec.core.algebra import symbol
-from archspec.ir.module import Type
 from archspec.ir.normal.arrays import Arrays
 from archspec.ir.normal.forms import elementwise, weights
 from archspec.ir.ops import OPS, OpError

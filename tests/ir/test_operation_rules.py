@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from archspec import Type
 from archspec.core.algebra import symbol
-from archspec.ir.module import Type
 from archspec.ir.ops import OPS, REQUIRED, OpError
 
 SEQ, N = symbol("seq"), symbol("n")

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from reference import DTYPES, OPS, Array
 
+from archspec import Type
 from archspec.ir import ops
-from archspec.ir.module import Type
 
 RANDOM = np.random.default_rng(0)
 KINDS = {np.dtype(dtype): kind for kind, dtype in DTYPES.items()}

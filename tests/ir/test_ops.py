@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from operation_table import HEADER, numbers, real, rendered, shapes
 from paths import ROOT
 
+from archspec import Type
 from archspec.core.algebra import MAX_SIZE, Dim, dim_max, dim_min, symbol
-from archspec.ir.module import Type
 from archspec.ir.normal.forms import normal_form
 from archspec.ir.ops import OPERATORS, OPS, REQUIRED, OpError
 

@@ -11,8 +11,8 @@ import pytest
 from small import DENSE, SCALE, load
 
 import archspec
-from archspec.app.cli import main
 from archspec.ir import fold as effort
+from archspec.testing import main
 
 # Sizes ----------------------------------------------------------------------------------------------------------------
 

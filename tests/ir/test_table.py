@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec import Repeat, Table, Tensors
-from archspec.ir.table import Tensor, count_active_parameters
+from archspec import Repeat, Table, Tensor, Tensors
+from archspec.ir.table import count_active_parameters
 from archspec.pipeline.model import get_compilation
 
 SPEC = """

@@ -16,11 +16,12 @@ from hypothesis import given, settings
 from mutations import EXAMPLES, SMALL, SPECS, mutate, noise
 
 import archspec
-from archspec.app.cli import main
-from archspec.core.diagnostics import Report, Source
+from archspec import Source
+from archspec.core.diagnostics import Report
 from archspec.language.syntax import tree
 from archspec.language.syntax.parse import parse
 from archspec.language.syntax.tree import relocate
+from archspec.testing import main
 
 GOLDEN = paths.GOLDEN / "format"
 BUNDLED = sorted(set(SPECS) - {"small"})

@@ -8,7 +8,8 @@ import pytest
 from paths import ROOT
 from pygments.token import STANDARD_TYPES, string_to_tokentype
 
-from archspec.core.diagnostics import Report, Source
+from archspec import Source
+from archspec.core.diagnostics import Report
 from archspec.language.highlight.generate import generated_files, textmate_grammar
 from archspec.language.highlight.lexer import ArchLexer
 from archspec.language.highlight.tokens import styles

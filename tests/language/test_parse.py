@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from notation import body, expression, item, show, tree_of
 
-from archspec.core.diagnostics import Report, Source
+from archspec import Source
+from archspec.core.diagnostics import Report
 from archspec.language.syntax.parse import parse_expression
 
 # Expressions ----------------------------------------------------------------------------------------------------------

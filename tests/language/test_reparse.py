@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from archspec import Source
 from archspec.core import resources
-from archspec.core.diagnostics import Report, Source
+from archspec.core.diagnostics import Report
 from archspec.language.syntax.parse import parse, reparse
 
 SPECS = sorted(Path(resources.specs_root()).glob("*.arch"))

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.core.diagnostics import Report, Source
+from archspec import Source
+from archspec.core.diagnostics import Report
 from archspec.core.resources import specs_root
 from archspec.language.syntax import tree
 from archspec.language.syntax.parse import parse

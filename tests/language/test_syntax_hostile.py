@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from archspec.core.diagnostics import Report, Source
+from archspec import Source
+from archspec.core.diagnostics import Report
 from archspec.core.resources import specs_root
 from archspec.language.syntax import store, tree
 from archspec.language.syntax.parse import parse

@@ -22,16 +22,15 @@ from paths import ROOT
 import archspec
 import archspec.pipeline.files
 import archspec.pipeline.tables
-from archspec import pipeline
-from archspec.app.cli import main
+from archspec import Table, pipeline
 from archspec.compiler.check import check_file
 from archspec.compiler.resolve.unit import Unit
 from archspec.core import resources
 from archspec.core.diagnostics import Report
-from archspec.ir.table import Table
 from archspec.pipeline import cache, files
 from archspec.pipeline.compile import check
 from archspec.pipeline.model import get_compilation
+from archspec.testing import main
 
 PART = """
 import std { Linear }

@@ -19,9 +19,9 @@ from paths import SPECS
 import archspec
 import archspec.pipeline.compile
 import archspec.pipeline.files
-from archspec import pipeline
+from archspec import Source, pipeline
 from archspec.core import resources
-from archspec.core.diagnostics import Report, Source
+from archspec.core.diagnostics import Report
 from archspec.core.record import Node
 from archspec.formats.configs.family import known_types, read_family
 from archspec.language.syntax import tree

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from random_models import Options, options
 from small import SCALE, load
 
-from archspec import Model, pipeline
+from archspec import Model, SelectionRule, Source, Table, Tensors, pipeline
 from archspec.analysis.count.groups import count_by_block, count_by_layer, count_by_role, find_role_components
-from archspec.analysis.count.select import SelectionRule, select
+from archspec.analysis.count.select import select
 from archspec.analysis.count.tree import count_tree as folded
-from archspec.core.diagnostics import Report, Source
-from archspec.ir.table import Table, Tensors
+from archspec.core.diagnostics import Report
 from archspec.language.syntax import store
 from archspec.pipeline.model import get_compilation
 

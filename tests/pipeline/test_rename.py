@@ -12,9 +12,9 @@ from paths import ROOT
 
 import archspec
 import archspec.pipeline.files
-from archspec import Tensors, pipeline
+from archspec import Source, Tensors, pipeline
 from archspec.core import resources
-from archspec.core.diagnostics import Report, Source
+from archspec.core.diagnostics import Report
 from archspec.core.record import Node
 from archspec.language.syntax import tree
 from archspec.pipeline.model import get_compilation

@@ -28,12 +28,13 @@ from documented import LANGUAGE, PAGES, README, ROOT, elementwise_work
 from examples import FENCE, NEEDED, Block, Session, blocks, commands
 
 import archspec
+from archspec import Source
 from archspec.analysis.diff import operations
 from archspec.compiler.elaborate.ownership import INITIALIZERS
 from archspec.compiler.evaluate import interpreter, limits
 from archspec.compiler.resolve import expressions as addresses
 from archspec.compiler.resolve import files
-from archspec.core.diagnostics import MAX_FILE_BYTES, Report, Source
+from archspec.core.diagnostics import MAX_FILE_BYTES, Report
 from archspec.formats import strict_json
 from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
 from archspec.formats.configs.family import known_types, read_family

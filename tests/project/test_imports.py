@@ -15,7 +15,7 @@ def test_entries_of_the_cache_depend_on_no_package_that_their_state_leaves_out()
     """Trees and tables are made by `pipeline`, and by what it imports: the packages in the lines below it."""
     settings = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())["tool"]["importlinter"]
     layers = settings["contracts"][0]["layers"]
-    assert {*layers[: layers.index("pipeline")]} == EXCLUDED_PACKAGES
+    assert {*layers[: layers.index("pipeline")]} - {"testing"} == EXCLUDED_PACKAGES
 
 
 def test_few_modules_are_imported_inside_functions() -> None:

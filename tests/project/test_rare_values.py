@@ -7,25 +7,24 @@ import pytest
 from small import load
 
 import archspec
+from archspec import ArchError, Note, Source, Span, Type
 from archspec.analysis.count.report import page
 from archspec.analysis.formula import derivation
 from archspec.analysis.verify.report import _remark
-from archspec.app.cli import main
 from archspec.compiler.evaluate import limits
 from archspec.compiler.evaluate.values import DYNAMIC, UNKNOWN, MultipleOutputs, arithmetic, show, type_description
 from archspec.compiler.evaluate.values import Tensor as TensorValue
 from archspec.compiler.literals import parse_literal
 from archspec.core.algebra import dim_max, symbol, to_latex
 from archspec.core.algebra.polynomial import clear_fractions
-from archspec.core.diagnostics import ArchError, Note, Source, Span
 from archspec.core.record import Node, Record
 from archspec.core.reports.diagnostic_formats import _related
 from archspec.core.reports.page import render_plain
 from archspec.core.reports.tables import Bar, _csv_value
-from archspec.ir.module import Type
 from archspec.pipeline import cache
 from archspec.pipeline.compile import MAX_LIST_DEPTH, _is_plain
 from archspec.pipeline.locate import locate
+from archspec.testing import main
 
 A, B = symbol("a"), symbol("b")
 SCALE = """

@@ -13,8 +13,8 @@ from builders import builder
 from call_table import Translation, compare_values, names_in, parse, sources, translated
 from paths import GOLDEN
 
+from archspec import Type
 from archspec.core.algebra import symbol
-from archspec.ir.module import Type
 from archspec.ir.normal.arrays import Arrays
 from archspec.pytorch.calls.registry import CALLS, call
 from archspec.pytorch.calls.shape import wrap_negative_indices

@@ -10,8 +10,8 @@ torch = pytest.importorskip("torch")
 from graphs import Program
 from torch.fx.experimental.symbolic_shapes import sym_or
 
+from archspec import Type
 from archspec.core.algebra import dim_max, dim_min, symbol
-from archspec.ir.module import Type
 from archspec.ir.normal.arrays import Array, Arrays
 from archspec.pytorch.calls.registry import CALLS
 from archspec.pytorch.export.capture import Capture, MultiplesOnlyError, SingleLengthError

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 from graphs import Program, run, traced
 
-from archspec.ir.module import Type
+from archspec import Type
 from archspec.ir.normal.arrays import Array, Arrays
 from archspec.ir.normal.bodies import apply
 from archspec.ir.normal.deep_stack import run_with_deep_stack

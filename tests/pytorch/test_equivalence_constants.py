@@ -7,12 +7,11 @@ from small import load
 
 torch = pytest.importorskip("torch")
 
-from archspec.ir.module import Type
+from archspec import Type, equivalent
 from archspec.ir.normal.arrays import Array, Arrays
 from archspec.ir.normal.forms.elementwise import constant
 from archspec.pytorch.numeric.constants import Constants
 from archspec.pytorch.prove import api
-from archspec.pytorch.prove.api import equivalent
 
 WINDOW = """
 dim batch

@@ -15,9 +15,9 @@ from archspec.ir.module import Body
 
 torch = pytest.importorskip("torch")
 
+from archspec import equivalent
 from archspec.pipeline.model import get_compilation
 from archspec.pytorch.numeric.evaluate import EvaluationError
-from archspec.pytorch.prove.api import equivalent
 from archspec.pytorch.prove.numeric import RELATIVE_TOLERANCE, largest_error, module_runner
 
 MODELS: dict[str, dict[str, Any]] = {

@@ -14,9 +14,8 @@ import call_table
 from call_table import translated
 
 import archspec
+from archspec import ArchError, Type
 from archspec.codegen.build import torch_source
-from archspec.core.diagnostics import ArchError
-from archspec.ir.module import Type
 from archspec.ir.normal.arrays import Array, Arrays
 from archspec.ir.normal.forms import weights
 from archspec.ir.normal.forms.elementwise import add, negate

@@ -14,9 +14,9 @@ from small import DENSE, load
 
 import archspec
 from archspec import Model
-from archspec.app.cli import main
 from archspec.pipeline.model import get_compilation
 from archspec.pytorch.onnx import loops
+from archspec.testing import main
 
 torch = pytest.importorskip("torch")
 numpy = pytest.importorskip("numpy")

@@ -12,8 +12,8 @@ from small import load
 torch = pytest.importorskip("torch")
 
 import archspec
+from archspec import equivalent
 from archspec.codegen.build import torch_source
-from archspec.pytorch.prove.api import equivalent
 from archspec.pytorch.prove.prove import prove_source
 
 nn = torch.nn

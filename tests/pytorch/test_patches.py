@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 
 from graphs import run, text_of, traced
 
-from archspec.ir.module import Type
+from archspec import Type
 from archspec.pytorch.export.exporting import export_module
 from archspec.pytorch.passes.folding import read_stored_tensors
 from archspec.pytorch.patches.intercepting import disable_mask_detection, restore_attributes, use_triangular_solver

@@ -9,9 +9,9 @@ import archspec
 
 torch = pytest.importorskip("torch")
 
+from archspec import equivalent
 from archspec.codegen.build import torch_source
 from archspec.pipeline.model import get_compilation
-from archspec.pytorch.prove.api import equivalent
 
 SMALL = {"vocab": 97, "words": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "positions": 20, "factor": 16}
 SMALL |= {"inner": 48, "groups": 2, "size": 8, "window": 4, "experts": 4, "best": 2}

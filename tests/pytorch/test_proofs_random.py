@@ -14,7 +14,7 @@ from archspec.pipeline.model import get_compilation
 
 torch = pytest.importorskip("torch")
 
-from archspec.pytorch.prove.api import equivalent
+from archspec import equivalent
 
 MOST = 150
 """The limit on the operations of a program, as `torch.export` takes about five milliseconds for each."""

@@ -13,17 +13,18 @@ import reference
 from small import load
 
 import archspec
-from archspec.core.algebra import Polynomial, symbols
+from archspec import Model, Polynomial
+from archspec.core.algebra import symbols
 from archspec.core.optional import silence_loggers
 from archspec.ir.module import canonical_name, iter_tensors
 from archspec.ir.normal.arrays import Arrays
-from archspec.pipeline.model import Model, get_compilation
+from archspec.pipeline.model import get_compilation
 
 torch = pytest.importorskip("torch")
 
+from archspec import equivalent
 from archspec.ir.normal.origins import LocationIndex
 from archspec.pytorch.numeric.evaluate import Evaluation
-from archspec.pytorch.prove.api import equivalent
 from archspec.pytorch.prove.numeric import RELATIVE_TOLERANCE as SAME_OUTPUTS
 from archspec.pytorch.prove.numeric import array_runner, largest_error, module_runner
 from archspec.pytorch.prove.sides import example_sizes, model_outputs

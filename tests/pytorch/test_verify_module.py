@@ -10,12 +10,13 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import archspec
-from archspec.app.cli import main
+from archspec import Equivalence
 from archspec.codegen.build import torch_source
-from archspec.pytorch.prove.api import Equivalence, Verdict
+from archspec.pytorch.prove.api import Verdict
 from archspec.pytorch.prove.prove import prove_source
 from archspec.pytorch.prove.report import verdict
 from archspec.pytorch.run.factories import load_module
+from archspec.testing import main
 
 SPEC = """
 import std { Linear }

@@ -1,7 +1,7 @@
 """Values of `lift` that tests make and read."""
 
+from archspec import Type
 from archspec.core.algebra import Dim
-from archspec.ir.module import Type
 from archspec.ir.normal.arrays import Arrays
 from archspec.pytorch.lift.idioms.recognizers import RECOGNIZERS
 from archspec.pytorch.lift.values.builder import SpecBuilder

@@ -15,8 +15,8 @@ import torch
 from builders import builder, given, text
 from paths import GOLDEN
 
+from archspec import Type
 from archspec.core.algebra import symbol
-from archspec.ir.module import Type
 from archspec.ir.normal.arrays import Arrays
 from archspec.pytorch.calls.complex import ComplexValue, Pairs
 from archspec.pytorch.calls.registry import call

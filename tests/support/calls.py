@@ -6,9 +6,9 @@ from typing import Any, cast
 
 from builders import builder, given
 
+from archspec import Type
 from archspec.core.addresses import is_inside, parent
 from archspec.core.algebra import symbol
-from archspec.ir.module import Type
 from archspec.pytorch.lift.definitions.blocks import Body, split_into_bodies
 from archspec.pytorch.lift.values.stored import StoredTensors
 from archspec.pytorch.values.values import Argument, LoopValue, ModuleCall, Value

@@ -9,6 +9,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 import archspec
+from archspec import equivalent
 from archspec.pytorch.lift.check import ComparisonError, UndecidedError, check_unrounded
 from archspec.pytorch.lift.sources.architecture import (
     Architecture,
@@ -32,7 +33,6 @@ from archspec.pytorch.lift.sources.proposals import PROPOSALS, SHALLOW, Choices
 from archspec.pytorch.lift.sources.shrinking import merge_fields, shrink_fields
 from archspec.pytorch.lift.subject import Subject
 from archspec.pytorch.patches.precision import in_float64 as without_rounding
-from archspec.pytorch.prove.api import equivalent
 from archspec.pytorch.prove.numeric import MAX_ELEMENTS
 from archspec.pytorch.prove.tables import other_tensors
 from archspec.pytorch.run.calling import call_exception

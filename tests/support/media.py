@@ -4,8 +4,8 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from archspec import Type
 from archspec.core.algebra import substitute
-from archspec.ir.module import Type
 
 Draw = Callable[[random.Random], dict[str, Any]]
 

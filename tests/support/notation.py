@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from archspec.core.diagnostics import Report, Source
+from archspec import Source
+from archspec.core.diagnostics import Report
 from archspec.core.record import Node
 from archspec.language.syntax import tree
 from archspec.language.syntax.parse import parse

@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from archspec import Type
 from archspec.core.algebra import Dim
-from archspec.ir.module import Type
 from archspec.ir.ops import OPS, REQUIRED, Op
 
 HEADER = "| Operation | Hyperparameters | Inputs | Computation | Result |"

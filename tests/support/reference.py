@@ -12,19 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from archspec.core.algebra import Polynomial, split_multiple, substitute
-from archspec.ir.module import (
-    Body,
-    Call,
-    Constant,
-    LocatedTensor,
-    Loop,
-    Module,
-    Operand,
-    Type,
-    canonical_name,
-    find_member,
-)
+from archspec import Polynomial, Type
+from archspec.core.algebra import split_multiple, substitute
+from archspec.ir.module import Body, Call, Constant, LocatedTensor, Loop, Module, Operand, canonical_name, find_member
 
 Array = np.ndarray
 DTYPES = {"real": np.float64, "int": np.int64, "bool": np.bool_}

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec import Model
-from archspec.core.diagnostics import Diagnostic
+from archspec import Diagnostic, Model
 from archspec.core.resources import specs_root
 from archspec.formats.configs.names import Names, find_names
 from archspec.pipeline.model import get_compilation

@@ -14,11 +14,11 @@ from paths import ROOT
 from reference import DTYPES, Array, Result, _Run, evaluate
 
 import archspec
-from archspec import Model
+from archspec import Model, Polynomial, Type
 from archspec.codegen.build import torch_source
-from archspec.core.algebra import Polynomial, substitute
+from archspec.core.algebra import substitute
 from archspec.core.algebra import symbols as names_of
-from archspec.ir.module import Body, LocatedTensor, Type, canonical_name, find_member
+from archspec.ir.module import Body, LocatedTensor, canonical_name, find_member
 from archspec.pipeline.model import get_compilation
 
 SIZES = ((2, 5, 7, 3, 4, 6), (1, 4, 3, 8, 2, 5))

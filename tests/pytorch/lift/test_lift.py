@@ -7,7 +7,7 @@ import pytest
 from paths import SPECS
 
 import archspec
-from archspec.core.diagnostics import ArchError
+from archspec import ArchError
 
 torch = pytest.importorskip("torch")
 

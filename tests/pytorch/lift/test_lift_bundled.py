@@ -29,15 +29,15 @@ from paths import DATA
 from small import live_names
 
 import archspec
-from archspec.core.algebra import Polynomial
+from archspec import Model, Polynomial, Type
 from archspec.core.resources import specs_root
-from archspec.ir.module import Type
 from archspec.ir.normal.arrays import Array, Arrays
-from archspec.pipeline.model import Model, get_compilation
+from archspec.pipeline.model import get_compilation
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from archspec import equivalent
 from archspec.ir.normal.deep_stack import run_with_deep_stack
 from archspec.ir.normal.origins import LocationIndex
 from archspec.pytorch.lift.api import lift_subject
@@ -46,7 +46,6 @@ from archspec.pytorch.lift.sources.configuration import architecture_from
 from archspec.pytorch.lift.sources.proposals import CHOICES
 from archspec.pytorch.lift.sources.variations import unrolled
 from archspec.pytorch.lift.subject import Subject
-from archspec.pytorch.prove.api import equivalent
 from archspec.pytorch.prove.sides import model_outputs
 
 CONFIGS: dict[str, dict[str, Any]] = yaml.safe_load((DATA / "lift_bundled.yaml").read_text())

@@ -11,9 +11,9 @@ from paths import DATA
 torch = pytest.importorskip("torch")
 
 import archspec
+from archspec import equivalent
 from archspec.pytorch.lift.sources.file import subject_of_collection
 from archspec.pytorch.lift.sources.lifting import lift_source
-from archspec.pytorch.prove.api import equivalent
 
 MODELS: dict[str, dict[str, str]] = yaml.safe_load((DATA / "lift_timm.yaml").read_text())
 LIFTED = [name for name, entry in MODELS.items() if "lifted" in entry]

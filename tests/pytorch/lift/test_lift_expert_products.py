@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from builders import builder, given, text
 
+from archspec import Type
 from archspec.core.algebra import symbol
-from archspec.ir.module import Type
 from archspec.pytorch.lift.idioms.experts import merge_expert_bias, product_of_experts
 from archspec.pytorch.lift.values.builder import SpecBuilder
 from archspec.pytorch.values.values import Value

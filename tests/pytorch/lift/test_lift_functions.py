@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from builders import builder, given, text
 
+from archspec import Type
 from archspec.core.algebra import symbol
-from archspec.ir.module import Type
 from archspec.pytorch.calls.registry import CALLS
 from archspec.pytorch.lift.idioms.attention import MAX_STEPS, rewrite_attention
 from archspec.pytorch.lift.idioms.rotary import rewrite_rotary_scaling

@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import archspec
-from archspec.core.diagnostics import ArchError
+from archspec import ArchError
 
 nn = torch.nn
 Inputs = tuple[Any, ...] | dict[str, Any]

@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import archspec
-from archspec.core.diagnostics import ArchError
+from archspec import ArchError
 
 nn = torch.nn
 

@@ -10,13 +10,13 @@ torch = pytest.importorskip("torch")
 from torch import nn
 
 import archspec
-from archspec.app.cli import main
-from archspec.core.diagnostics import ArchError
+from archspec import ArchError
 from archspec.pytorch.calls.registry import CALLS
 from archspec.pytorch.lift import api
 from archspec.pytorch.lift.check import check
 from archspec.pytorch.lift.sources import examples
 from archspec.pytorch.lift.sources.lifting import lift_source, lift_with_notes
+from archspec.testing import main
 
 MODULES = '''
 import math, os, sys

@@ -2,8 +2,8 @@
 
 import pytest
 
+from archspec import ArchError
 from archspec.core.algebra import symbol
-from archspec.core.diagnostics import ArchError
 from archspec.pytorch.lift.api import as_refusal
 from archspec.pytorch.lift.definitions.runs import address_pattern
 from archspec.pytorch.lift.notation.conditions import Varying, branches_of, conditions, is_regular

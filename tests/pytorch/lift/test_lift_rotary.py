@@ -9,8 +9,8 @@ from builders import builder
 torch = pytest.importorskip("torch")
 
 import archspec
+from archspec import equivalent
 from archspec.pytorch.numeric.evaluate import Evaluation
-from archspec.pytorch.prove.api import equivalent
 
 nn = torch.nn
 HIDDEN, HEADS, ROTATED = 24, 3, 4

@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import archspec
-from archspec.pytorch.prove.api import equivalent
+from archspec import equivalent
 
 nn = torch.nn
 

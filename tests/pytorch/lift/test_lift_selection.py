@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import archspec
-from archspec.core.diagnostics import ArchError
+from archspec import ArchError
 from archspec.ir.normal.arrays import Arrays
 from archspec.ir.normal.origins import LocationIndex
 from archspec.pipeline.model import get_compilation

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from torch import nn
 
 import archspec
-from archspec.core.diagnostics import ArchError
+from archspec import ArchError
 
 SLOW = pytest.mark.slow
 

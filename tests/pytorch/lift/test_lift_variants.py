@@ -7,6 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import archspec
+from archspec import equivalent
 from archspec.pytorch.lift.notation.templates import (
     END,
     GAP,
@@ -18,7 +19,6 @@ from archspec.pytorch.lift.notation.templates import (
     fill_gaps,
     joined,
 )
-from archspec.pytorch.prove.api import equivalent
 
 nn = torch.nn
 HIDDEN, HEADS = 8, 2

@@ -7,8 +7,8 @@ import pytest
 from builders import builder, given
 from notation import expression
 
+from archspec import ArchError
 from archspec.core.algebra import Dim, symbol
-from archspec.core.diagnostics import ArchError
 from archspec.pytorch.lift.definitions.blocks import Body
 from archspec.pytorch.lift.idioms.attention import attention
 from archspec.pytorch.lift.notation.notation import OPERATORS

@@ -14,7 +14,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from archspec import ArchError
-from archspec.app.cli import main
 from archspec.app.cli.run import lift as lift_command
 from archspec.pytorch.lift.sources import configuration
 from archspec.pytorch.lift.sources.architecture import (
@@ -38,6 +37,7 @@ from archspec.pytorch.lift.sources.variations import (
     with_more_heads,
 )
 from archspec.pytorch.run.calling import call_exception
+from archspec.testing import main
 
 nn = torch.nn
 FIELDS: dict[str, object] = {

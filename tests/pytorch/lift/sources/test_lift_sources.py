@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from archspec import ArchError
-from archspec.app.cli import main
 from archspec.pytorch.lift.sources.fields import has_patterns, has_sections
 from archspec.pytorch.lift.sources.file import subject_of_collection
 from archspec.pytorch.lift.sources.inputs import InputDeclaration, parse_input
 from archspec.pytorch.lift.sources.proposals import CHOICES, OTHER_STEPS, PROPOSALS
 from archspec.pytorch.lift.sources.shrinking import hidden_changes, merge_fields, shrink_fields, without_shrunk_lists
+from archspec.testing import main
 
 BERT: dict[str, Any] = {
     "model_type": "bert",
