@@ -9,8 +9,8 @@ from small import DENSE, load
 
 import archspec
 from archspec import Polynomial, Type
-from archspec.analysis.cost.attention import AttentionPart, AttentionTracer, AttentionUse, BodyContext, ProductOrigin
-from archspec.analysis.cost.masks import ALL_KEYS
+from archspec.ir.structure.attention import AttentionPart, AttentionTracer, AttentionUse, BodyContext, ProductOrigin
+from archspec.ir.structure.masks import ALL_KEYS
 from archspec.analysis.cost.report import tree
 from archspec.core.algebra import multiply_unexpanded, substitute, symbol
 from archspec.ir.ops import OPS

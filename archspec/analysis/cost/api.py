@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from archspec.analysis.cost.attention import AttentionTracer
+from archspec.ir.structure.attention import AttentionTracer
 from archspec.analysis.cost.cost import Cost, compute_cost
 from archspec.analysis.cost.dimension_sizes import merge_sizes
 from archspec.analysis.cost.memory import ATTENTION, BITS, FLOATS, Activations

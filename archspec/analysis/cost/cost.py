@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from archspec.analysis.cost.attention import AttentionTracer, BodyContext
+from archspec.ir.structure.attention import AttentionTracer, BodyContext
 from archspec.analysis.cost.memory import Activations, Memory, StoredBytes, compute_memory
 from archspec.core.addresses import is_inside, join
 from archspec.core.algebra import substitute, weighted_sum

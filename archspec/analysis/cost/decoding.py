@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-from archspec.analysis.cost.attention import AttentionTracer
+from archspec.ir.structure.attention import AttentionTracer
 from archspec.analysis.cost.cached_values import CachedValues, find_cached_values
 from archspec.analysis.cost.latent import absorbed_macs
 from archspec.analysis.cost.memory import byte_count

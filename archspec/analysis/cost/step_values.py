@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TypeAlias
 
-from archspec.analysis.cost.masks import VisibleKeys
+from archspec.ir.structure.masks import VisibleKeys
 from archspec.core.addresses import join
 from archspec.core.algebra import Dim, substitute, symbol, symbols
 from archspec.ir.module import Call

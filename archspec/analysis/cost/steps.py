@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from archspec.analysis.cost.attention import (
+from archspec.ir.structure.attention import (
     AttentionPart,
     AttentionTracer,
     BodyContext,

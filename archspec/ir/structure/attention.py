@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, reduce
 from typing import TypeVar
 
-from archspec.analysis.cost.masks import (
+from archspec.ir.structure.masks import (
     ALL_KEYS,
     UNKNOWN_KEYS,
     Masks,

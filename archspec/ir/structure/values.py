@@ -1,0 +1,151 @@
+"""What the reader of structure knows about a value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+from archspec.core.algebra import Dim
+from archspec.core.record import Record
+from archspec.ir.structure.axes import Axes
+
+# Elementwise functions, told apart by their values.
+
+POINTS = (-2.5, -1.1, -0.4, 0.0, 0.3, 0.9, 1.7)
+"""Arguments at which functions are compared."""
+
+Curve = tuple[float, ...]
+"""The values of a function at POINTS."""
+
+
+def _sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
+def _gelu(x: float) -> float:
+    return x * (1 + math.erf(x / math.sqrt(2))) / 2
+
+
+_ACTIVATIONS: dict[str, Callable[[float], float]] = {
+    "ReLU": lambda x: max(x, 0.0),
+    "ReLU²": lambda x: max(x, 0.0) ** 2,
+    "LeakyReLU": lambda x: x if x > 0 else 0.01 * x,
+    "ELU": lambda x: x if x > 0 else math.expm1(x),
+    "GELU": _gelu,
+    "SiLU": lambda x: x * _sigmoid(x),
+    "Mish": lambda x: x * math.tanh(math.log1p(math.exp(x))),
+    "softplus": lambda x: math.log1p(math.exp(x)),
+    "sigmoid": _sigmoid,
+    "tanh": math.tanh,
+}
+_TOLERANCES = {"GELU": 0.025}
+"""Differences that are allowed: GELU is computed by tanh and by a sigmoid as well (Hendrycks and Gimpel, 2016)."""
+
+
+def activation_name(curve: Curve) -> str | None:
+    """Return the usual name of a function, None if it has none."""
+    for name, function in _ACTIVATIONS.items():
+        tolerance = _TOLERANCES.get(name, 1e-6)
+        if all(abs(function(x) - y) <= tolerance for x, y in zip(POINTS, curve, strict=True)):
+            return name
+    return None
+
+
+class Projection(Record):
+    """The linear maps that a value is computed by since the last sum.
+
+    `members` are their layers, `source` the value that the first of them takes. `given` and `width` are the sizes of
+    the vectors that the last takes and makes, `latent` the smallest width between two maps (None for one map). `part`
+    says which part of the result the value is. `experts` are the numbers of experts that there are and that each token
+    uses, if the map is a choice of experts.
+    """
+
+    members: tuple[str, ...]
+    source: str
+    given: Dim
+    width: Dim
+    latent: Dim | None = None
+    part: tuple[str, ...] = ()
+    experts: tuple[Dim, Dim] | None = None
+
+
+class Hidden(Record):
+    """A linear map, or the product of two, with a function after it: the first half of a feed-forward network."""
+
+    activation: str | None
+    is_gated: bool
+
+
+class Scores(Record):
+    """The scores of attention, before or after the softmax; see `parts.Attention`."""
+
+    heads: Dim
+    groups: Dim
+    key_size: Dim
+    queries: Dim
+    keys: Dim
+    is_cross: bool
+    rotary: Dim
+    latent: Dim | None
+    members: tuple[str, ...]
+    has_bias: bool = False
+
+
+class Value(Record):
+    """What is known about a value.
+
+    `id` tells values apart, `axes` says which count channels, and `origins` are the inputs of the model that it depends
+    on. `tensors` are the layers that own tensors of which it is a rearrangement. `projection` and `scores` say what it
+    was computed by; `curve` is the function that was applied to the projection, None if it is not elementwise, and
+    `hidden` what that makes of it. `waves` are the functions "sin" and "cos" of positions that it is made of or
+    multiplied by, and `rotary` the number of elements that they have turned. `square` is the value of whose squares it
+    is a sum, within a body. `is_trained` is whether it depends on parameters, and `is_statistic` whether on a buffer.
+    """
+
+    id: str = ""
+    axes: Axes = ()
+    origins: frozenset[str] = frozenset()
+    tensors: tuple[str, ...] = ()
+    projection: Projection | None = None
+    curve: Curve | None = None
+    hidden: Hidden | None = None
+    scores: Scores | None = None
+    waves: frozenset[str] = frozenset()
+    rotary: Dim = 0
+    square: str = ""
+    is_trained: bool = False
+    is_statistic: bool = False
+
+    def renamed(self, rename: Callable[[str], str]) -> Value:
+        """Return the value with other names for values and layers."""
+        projection, scores = self.projection, self.scores
+        if projection is not None:
+            members = tuple(map(rename, projection.members))
+            projection = projection._replace(members=members, source=rename(projection.source))
+        if scores is not None:
+            scores = scores._replace(members=tuple(map(rename, scores.members)))
+        id = rename(self.id) if self.id else ""
+        return self._replace(
+            id=id, tensors=tuple(map(rename, self.tensors)), projection=projection, scores=scores, square=""
+        )
+
+    def names(self) -> Iterator[str]:
+        """Yield the names of values and layers in it."""
+        if self.id:
+            yield self.id
+        yield from self.tensors
+        if self.projection is not None:
+            yield from self.projection.members
+            yield self.projection.source
+        if self.scores is not None:
+            yield from self.scores.members
+
+
+def all_members(values: Sequence[Value]) -> tuple[str, ...]:
+    """Return the layers of the projections and tensors of values."""
+    members = [
+        member
+        for value in values
+        for member in (*value.tensors, *(value.projection.members if value.projection is not None else ()))
+    ]
+    return tuple(dict.fromkeys(members))
