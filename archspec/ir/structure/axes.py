@@ -63,7 +63,10 @@ def moved_axes(call: Call, operands: Sequence[Axes], type: Type, index: int) -> 
         case "expand":
             padded = ((),) * (len(type.shape) - rank) + axes
             return tuple(
-                [old if old or size == 1 else axis(size, "repetition") for old, size in zip(padded, type.shape, strict=True)]
+                [
+                    old if old or size == 1 else axis(size, "repetition")
+                    for old, size in zip(padded, type.shape, strict=True)
+                ]
             )
         case "stack":
             position = cast("int", settings["axis"]) % (rank + 1)

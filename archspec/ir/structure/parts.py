@@ -46,12 +46,12 @@ class FeedForward(Record):
 
 
 class Experts(Record):
-    """`count` feed-forward networks, of which each token uses `chosen` (Shazeer et al., 2017).
+    """Feed-forward networks, `total` in number, of which each token uses `chosen` (Shazeer et al., 2017).
 
     `shared` is the inner width of those that each token uses besides, 0 for none.
     """
 
-    count: Dim
+    total: Dim
     chosen: Dim
     width: Dim
     inner: Dim
@@ -75,11 +75,14 @@ class Norm(Record):
 
 
 class Embedding(Record):
-    """A table of `count` vectors of `width`. `of_positions` is whether rows depend on positions alone."""
+    """A table of `rows` vectors of `width`.
 
-    count: Dim
+    `indexed_by` is what chooses rows: "input" for ids, "position", also one that is counted from ids, or "constant".
+    """
+
+    rows: Dim
     width: Dim
-    of_positions: bool
+    indexed_by: str
 
 
 class Head(Record):

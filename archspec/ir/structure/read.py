@@ -7,6 +7,7 @@ layers have equal contexts.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
@@ -22,6 +23,7 @@ from archspec.ir.structure.masks import VisibleKeys
 from archspec.ir.structure.parts import Attention, Embedding, Experts, FeedForward, Head, Norm, Part, StateSpace
 from archspec.ir.structure.values import (
     POINTS,
+    Curve,
     Hidden,
     Projection,
     Scores,
@@ -60,7 +62,7 @@ def _heads(outputs: Iterable[Value]) -> list[Part]:
     heads: list[Part] = []
     for output in outputs:
         projection = output.projection
-        if projection is not None and output.curve == _IDENTITY and not projection.part:
+        if projection is not None and output.hidden is None and not projection.part:
             member = projection.members[-1]
             heads.append(Part(member, (member,), Head(projection.given, projection.width)))
     return heads
@@ -126,11 +128,12 @@ class _BodyReader:
         self._traced = traced
         self._budget = budget
         self._parts: list[Part] = []
+        self._streams = _find_streams(body)
 
     def read(self, inputs: Sequence[Value]) -> _Reading:
         carried = self._body.loop.carried if self._body.loop is not None else 0
         start = [
-            Value(value.id, axes_of_type(type)) if i < carried else value
+            Value(value.id, axes_of_type(type)) if i < carried else self._filling(i, value)
             for i, (value, (_, type)) in enumerate(zip(inputs, self._body.inputs, strict=True))
         ]
         result = propagate_forward(
@@ -140,6 +143,10 @@ class _BodyReader:
         return _Reading(tuple(result.outputs), tuple(self._parts))
 
     # Values -------------------------------------------------------------------------------------------------------
+
+    def _filling(self, slot: int, value: Value) -> Value:
+        """Return the value that fills a slot; one that goes on beside what is computed from it starts anew."""
+        return value._replace(projection=None, curve=None, hidden=None) if slot in self._streams else value
 
     def _weight(self, name: str) -> Value:
         """Return the value of a tensor; constants are computed by bodies of their own."""
@@ -181,13 +188,16 @@ class _BodyReader:
                 Value(f"#{call.first + i}", axes_of_type(type), value.origins)
                 for i, (type, value) in enumerate(zip(types, outputs, strict=True))
             ]
-        return outputs
+        slots = dict(present_outputs(call))
+        return [self._filling(slots[i], value) if i in slots else value for i, value in enumerate(outputs)]
 
     @staticmethod
     def _address(members: Sequence[str]) -> str:
         return _common(members) if members and not any(m.startswith(_OUTER) for m in members) else ""
 
-    def _add(self, members: Iterable[str], facts: Attention | FeedForward | Experts | StateSpace | Norm | Embedding) -> None:
+    def _add(
+        self, members: Iterable[str], facts: Attention | FeedForward | Experts | StateSpace | Norm | Embedding
+    ) -> None:
         distinct = tuple(dict.fromkeys(members))
         self._parts.append(Part(self._address(distinct), distinct, facts))
 
@@ -202,6 +212,7 @@ class _BodyReader:
             is_trained=any(value.is_trained for value in dynamic),
             is_statistic=any(value.is_statistic for value in dynamic),
             waves=frozenset().union(*[value.waves for value in dynamic]),
+            is_counted=call.type in ("arange", "cumsum") or any(value.is_counted for value in dynamic),
         )
         results: list[Value] = []
         for i, type in enumerate(call.outputs):
@@ -215,7 +226,8 @@ class _BodyReader:
             else:
                 value = self._computed(call, operands, type, base)
             results.append(value._replace(id=f"#{call.first + i}"))
-        return results
+        slots = dict(present_outputs(call))
+        return [self._filling(slots[i], value) if i in slots else value for i, value in enumerate(results)]
 
     def _moved(self, call: Call, values: list[Value], type: Type, index: int, base: Value) -> Value:
         axes = moved_axes(call, [value.axes for value in values], type, index)
@@ -246,16 +258,18 @@ class _BodyReader:
             square=first.square,
         )
 
-    def _elementwise(
-        self, call: Call, operands: list[Value], dynamic: list[Value], type: Type, base: Value
-    ) -> Value:
+    def _elementwise(self, call: Call, operands: list[Value], dynamic: list[Value], type: Type, base: Value) -> Value:
         op = OPS[call.type]
         base = base._replace(axes=joined_axes([value.axes for value in dynamic], type))
+        if not any(value.axes for value in dynamic) and all(v.curve and v.projection is None for v in dynamic):
+            return base._replace(curve=self._curve(call, operands))
         if call.type in ("sin", "cos"):
             return base._replace(waves=frozenset([call.type]))
         scores = next((value.scores for value in dynamic if value.scores is not None), None)
         if scores is not None:
-            return base._replace(scores=self._biased(call, operands, scores))
+            axes = next(value.axes for value in dynamic if value.scores is not None)
+            axes = axes if len(axes) == len(type.shape) else base.axes
+            return base._replace(axes=axes, scores=self._biased(call, operands, scores))
         if (op.casts or op.trains) and len(dynamic) == 1:
             return dynamic[0]._replace(axes=base.axes)
         if call.type == "mul" and len(dynamic) == 2 and dynamic[0].id == dynamic[1].id:
@@ -269,8 +283,11 @@ class _BodyReader:
         projected = [value for value in dynamic if value.projection is not None]
         if any(value.axes[-1:] and value.axes[-1] for value in projected):  # the others scale vectors as a whole
             projected = [value for value in projected if value.axes[-1:] and value.axes[-1]]
+        modulators = [v for v in dynamic if v.projection is None and v.origins and not v.waves and v.axes[-1:] != ((),)]
         if not projected:
             return base
+        if call.type == "mul" and any(value.axes for value in modulators):
+            return base._replace(projection=projected[0].projection)
         if call.type in ("add", "sub") and self._is_sum(projected, dynamic, type):
             return base
         return self._applied(call, operands, projected, base)
@@ -282,7 +299,7 @@ class _BodyReader:
         if len(members) > 1:
             return True
         others = [value for value in dynamic if value.projection is None]
-        return any(len(value.axes) > 1 and value.axes[-1:] and value.axes[-1] for value in others)
+        return any(value.axes[-1:] and value.axes[-1] and any(value.axes[:-1]) for value in others)
 
     def _applied(self, call: Call, operands: list[Value], projected: list[Value], base: Value) -> Value:
         """Return the result of an elementwise operation on projections of one vector."""
@@ -292,17 +309,19 @@ class _BodyReader:
         others = [value.projection for value in projected[1:] if value.projection is not None]
         is_same = all(other.members == projection.members for other in others)
         rotary = max([value.rotary for value in projected], key=lambda size: size != 0, default=0)
-        if call.type in ("add", "sub") and base.waves == {"sin", "cos"} and len(projected) > 1 and is_same:
-            return base._replace(projection=projection._replace(part=()), rotary=size_of(base.axes[-1]), waves=frozenset())
+        if call.type in ("add", "sub") and len(base.waves) == 2 and len(projected) > 1 and is_same:
+            return base._replace(
+                projection=projection._replace(part=()), rotary=size_of(base.axes[-1]), waves=frozenset()
+            )
         if others and (not is_same or any(other.part != projection.part for other in others)):
             if call.type != "mul" or any(value.waves for value in projected):
                 return base._replace(projection=projection._replace(part=()), rotary=rotary)
             members = tuple(dict.fromkeys([*projection.members, *[name for other in others for name in other.members]]))
-            names = [value.hidden.activation for value in projected if value.hidden is not None]
-            names += [activation_name(value.curve) for value in projected if value.curve is not None]
+            factors = _multiplied(projected)
+            names = [activation_name(curve) for _, curve in factors]
             activation = next((name for name in names if name is not None), None)
             gated = projection._replace(members=members, part=())
-            return base._replace(projection=gated, hidden=Hidden(activation, is_gated=True))
+            return base._replace(projection=gated, hidden=Hidden(activation, is_gated=True), factors=factors)
         curve = self._curve(call, operands)
         hidden = next((value.hidden for value in projected if value.hidden is not None), None)
         if curve is not None and curve != _IDENTITY and (name := activation_name(curve)) is not None:
@@ -335,9 +354,9 @@ class _BodyReader:
         if call.type not in ("add", "sub"):
             return scores
         for (_, operand), value in zip(call.inputs, operands, strict=True):
-            if isinstance(operand, int) and value.scores is None and value.axes:
-                if not isinstance(self._traced.positions[operand], VisibleKeys):
-                    return scores._replace(has_bias=True)
+            is_tensor = isinstance(operand, int) and value.scores is None and value.axes != ()
+            if is_tensor and not isinstance(self._traced.positions[operand], VisibleKeys):
+                return scores._replace(has_bias=True)
         return scores
 
     def _computed(self, call: Call, operands: list[Value], type: Type, base: Value) -> Value:
@@ -363,8 +382,8 @@ class _BodyReader:
             case "embedding":
                 ids, table = by_name["ids"], by_name["table"]
                 if table.tensors and len(table.axes) == 2:
-                    facts = Embedding(size_of(table.axes[0]), type.shape[-1], not ids.origins)
-                    self._add(table.tensors, facts)
+                    index = "position" if ids.is_counted else "input" if ids.origins else "constant"
+                    self._add(table.tensors, Embedding(size_of(table.axes[0]), type.shape[-1], index))
                 return base._replace(axes=(*ids.axes, axis(type.shape[-1], "channel")))
             case "layer_norm" | "group_norm":
                 name = "LayerNorm" if call.type == "layer_norm" else "GroupNorm"
@@ -385,9 +404,16 @@ class _BodyReader:
                 x = operands[0]
                 is_square = x.square.startswith("*")
                 axes = x.axes if len(x.axes) == len(type.shape) else ()
-                axes = tuple(
-                    [old if size_of(old) == size else axis(size) for old, size in zip(axes, type.shape, strict=True)]
-                ) if axes else axes_of_type(type)
+                axes = (
+                    tuple(
+                        [
+                            old if size_of(old) == size else axis(size)
+                            for old, size in zip(axes, type.shape, strict=True)
+                        ]
+                    )
+                    if axes
+                    else axes_of_type(type)
+                )
                 projection = x.projection if len(x.axes) != len(type.shape) else None
                 return base._replace(
                     axes=axes, square=f"+{x.square[1:]}" if is_square else "", projection=projection, curve=None
@@ -398,37 +424,38 @@ class _BodyReader:
     def _projected(
         self, x: Value, weight: Value, type: Type, base: Value, experts: tuple[Dim, Dim] | None = None
     ) -> Value:
-        """Return the result of a linear map; it may be the second half of a feed-forward network."""
-        given, width = size_of(x.axes[-1]), type.shape[-1]
-        members = weight.tensors
-        base = base._replace(axes=(*x.axes[:-1], axis(width, "channel")), waves=frozenset())
-        if len(base.axes) != len(type.shape):
-            base = base._replace(axes=axes_of_type(type))
-        before = x.projection
-        experts_of = experts if experts is not None else before.experts if before is not None else None
-        if before is None or not members:
-            return base._replace(projection=Projection(members, x.id, given, width, experts=experts), curve=_IDENTITY)
-        if x.hidden is not None:
-            if before.given == width:
-                name, is_gated = x.hidden
-                if experts_of is not None:
-                    count, chosen = experts_of
-                    facts = Experts(count, chosen, width, given, name, is_gated)
-                else:
-                    facts = FeedForward(width, given, name, is_gated)
-                self._add([*before.members, *members], facts)
-            return base._replace(projection=Projection(members, x.id, given, width, experts=experts), curve=_IDENTITY)
-        is_narrow = _is_below(given, before.given)
-        latent = given if is_narrow else before.latent
-        joined = Projection((*before.members, *members), before.source, given, width, latent, experts=experts)
-        return base._replace(projection=joined, curve=_IDENTITY)
+        """Return the result of a linear map of vectors along the last axis."""
+        axes = (*x.axes[:-1], axis(type.shape[-1], "channel"))
+        if len(axes) != len(type.shape):
+            axes = axes_of_type(type)
+        return self._mapped(x, weight, size_of(x.axes[-1]), type.shape[-1], base._replace(axes=axes), experts)
 
     def _convolved(self, x: Value, weight: Value, type: Type, base: Value) -> Value:
-        channel = axis(type.shape[1], "channel")
+        width = type.shape[1]
         given = size_of(x.axes[1]) if len(x.axes) > 1 else 1
-        axes = (*x.axes[:1], channel, *map(axis, type.shape[2:]))
-        projection = Projection(weight.tensors, x.id, given, type.shape[1])
-        return base._replace(axes=axes, projection=projection, curve=_IDENTITY)
+        base = base._replace(axes=(*x.axes[:1], axis(width, "channel"), *map(axis, type.shape[2:])))
+        is_map = not any(weight.axes[1:]) or (not any(weight.axes[2:]) and size_of(weight.axes[1]) == given)
+        if is_map and any(size != 1 for size in type.shape[2:]):
+            return self._mapped(x, weight, given, width, base)
+        return base._replace(projection=Projection(weight.tensors, x.id, given, width), curve=_IDENTITY)
+
+    def _mapped(
+        self, x: Value, weight: Value, given: Dim, width: Dim, base: Value, experts: tuple[Dim, Dim] | None = None
+    ) -> Value:
+        """Return the result of a linear map, which may be the second half of a feed-forward network."""
+        members, before = weight.tensors, x.projection
+        mapped = Projection(members, x.id, given, width, experts=experts)
+        if before is not None and members and x.hidden is None:
+            latent = given if _is_below(given, before.given) else before.latent
+            mapped = mapped._replace(members=(*before.members, *members), source=before.source, latent=latent)
+        elif before is not None and members and x.hidden is not None and before.given == width:
+            name, is_gated = x.hidden
+            all_experts = experts or before.experts
+            if all_experts is None:
+                self._add([*before.members, *members], FeedForward(width, given, name, is_gated))
+            else:
+                self._add([*before.members, *members], Experts(*all_experts, width, given, name, is_gated))
+        return base._replace(projection=mapped, curve=_IDENTITY, waves=frozenset())
 
     # Parts --------------------------------------------------------------------------------------------------------
 
@@ -486,6 +513,38 @@ class _BodyReader:
                 carried.update(slot for _, slot in present_outputs(inner))
         if body.outputs[0][1] in carried - {0} and len(state) >= 3:
             self._add([""], StateSpace(state[-2], state[-1]))
+
+
+def _multiplied(values: Sequence[Value]) -> tuple[tuple[str, Curve], ...]:
+    """Return the functions of each projection whose product the product of values is."""
+    curves: dict[str, Curve] = {}
+    for value in values:
+        assert value.projection is not None
+        own = ((f"{value.projection.members} {value.projection.part}", value.curve),) if value.curve is not None else ()
+        for key, curve in value.factors or own:
+            before = curves.get(key)
+            curves[key] = curve if before is None else tuple([a * b for a, b in zip(before, curve, strict=True)])
+    return tuple(curves.items())
+
+
+def _find_streams(body: Body) -> set[int]:
+    """Return the slots that are added to something, and are also used otherwise: those of residual connections.
+
+    What is added to a function of its own elements, as in GELU, is none.
+    """
+    roots: dict[int, int] = {}
+    weights = {slot for _, slot in body.weights}
+    added: set[int] = set()
+    uses: Counter[int] = Counter()
+    for call in body.calls:
+        slots = {operand for _, operand in call.inputs if isinstance(operand, int)}
+        uses.update(slots)
+        own = {roots.get(slot, slot) for slot in slots}
+        if call.body is None and OPS[call.type].group == "Elementwise" and len(own) == 1:
+            roots[call.first] = own.pop()
+        elif call.type == "add" and call.body is None and not slots & weights:
+            added |= slots
+    return {slot for slot in added if uses[slot] > 1}
 
 
 def _is_below(a: Dim, b: Dim) -> bool:
