@@ -80,6 +80,14 @@ from archspec.drawing.page.view import view as view
 from archspec.formats.configs.configuration import Configuration as Configuration
 from archspec.ir.module import Type as Type
 from archspec.ir.normal.origins import ModuleLocation as ModuleLocation
+from archspec.ir.structure.parts import Attention as Attention
+from archspec.ir.structure.parts import Embedding as Embedding
+from archspec.ir.structure.parts import Experts as Experts
+from archspec.ir.structure.parts import FeedForward as FeedForward
+from archspec.ir.structure.parts import Head as Head
+from archspec.ir.structure.parts import Norm as Norm
+from archspec.ir.structure.parts import Part as Part
+from archspec.ir.structure.parts import StateSpace as StateSpace
 from archspec.ir.table import ActiveParameters as ActiveParameters
 from archspec.ir.table import Buffer as Buffer
 from archspec.ir.table import ModuleRow as ModuleRow

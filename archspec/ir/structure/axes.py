@@ -46,44 +46,36 @@ def channels(axes: Sequence[Axis]) -> Dim:
     return product([factor.size for axis in axes for factor in axis if factor.kind == "channel"])
 
 
-def moved_axes(call: Call, operands: Sequence[Axes], type: Type, index: int) -> Axes:
+def moved_axes(call: Call, operands: Sequence[Axes], type: Type) -> Axes:
     """Return the axes of a result of an operation of the group Shape."""
-    settings, axes = OPS[call.type].settings(call.attributes), operands[0]
-    rank = len(axes)
-    match call.type:
-        case "reshape":
-            return _regrouped(axes, type.shape)
-        case "transpose":
-            a, b = (cast("int", settings[name]) % rank for name in "ab")
-            order = list(range(rank))
-            order[a], order[b] = b, a
-            return tuple([axes[i] for i in order])
-        case "permute":
-            return tuple([axes[i % rank] for i in cast("Sequence[int]", settings["order"])])
-        case "expand":
-            padded = ((),) * (len(type.shape) - rank) + axes
-            return tuple(
-                [
-                    old if old or size == 1 else axis(size, "repetition")
-                    for old, size in zip(padded, type.shape, strict=True)
-                ]
-            )
-        case "stack":
-            position = cast("int", settings["axis"]) % (rank + 1)
-            return (*axes[:position], axis(len(operands), "channel"), *axes[position:])
-        case "pick":
-            position = cast("int", settings["axis"]) % rank
-            return (*axes[:position], *axes[position + 1 :])
-        case _:
-            resized = [
-                old if size_of(old) == size else axis(size, _main_kind(old))
-                for old, size in zip(axes, type.shape, strict=True)
-            ]
-            return tuple(resized)
+    op, axes, rank = OPS[call.type], operands[0], len(operands[0])
+    settings = op.settings(call.attributes)
+    if "shape" in settings:
+        return _regrouped(axes, type.shape) if op.rearranges else _repeated(axes, type.shape)
+    if "order" in settings:
+        return tuple([axes[i % rank] for i in cast("Sequence[int]", settings["order"])])
+    if "a" in settings:
+        a, b = (cast("int", settings[name]) % rank for name in "ab")
+        order = list(range(rank))
+        order[a], order[b] = b, a
+        return tuple([axes[i] for i in order])
+    if len(type.shape) > rank:
+        position = cast("int", settings["axis"]) % (rank + 1)
+        return (*axes[:position], axis(len(operands), "channel"), *axes[position:])
+    if len(type.shape) < rank:
+        position = cast("int", settings["axis"]) % rank
+        return (*axes[:position], *axes[position + 1 :])
+    pairs = zip(axes, type.shape, strict=True)
+    return tuple([old if size_of(old) == size else axis(size, _main_kind(old)) for old, size in pairs])
+
+
+def _repeated(axes: Axes, shape: Sequence[Dim]) -> Axes:
+    padded = ((),) * (len(shape) - len(axes)) + axes
+    return tuple([old or axis(size, "repetition") for old, size in zip(padded, shape, strict=True)])
 
 
 def joined_axes(operands: Sequence[Axes], type: Type) -> Axes:
-    """Return the axes of an elementwise result: each is the one with channels among those of its size."""
+    """Return the axes of an elementwise result, each from the operand in which it counts channels."""
     rank = len(type.shape)
 
     def choose(position: int, size: Dim) -> Axis:
@@ -111,39 +103,41 @@ def _regrouped(axes: Axes, shape: Sequence[Dim]) -> Axes:
     result: list[Axis | None] = [None] * len(shape)
     left = [factor for axis in axes for factor in axis]
     for place in reversed(range(len(shape))):
-        taken = _take(left, shape[place], from_end=True)
-        if taken is None:
+        axis_factors = _take(left, shape[place], from_end=True)
+        if axis_factors is None:
             break
-        result[place] = taken
+        result[place] = axis_factors
     for place in range(len(shape)):
         if result[place] is not None:
             break
-        taken = _take(left, shape[place], from_end=False)
-        if taken is None:
+        axis_factors = _take(left, shape[place], from_end=False)
+        if axis_factors is None:
             break
-        result[place] = taken
-    return tuple([axis(size) if known is None else known for known, size in zip(result, shape, strict=True)])
+        result[place] = axis_factors
+    return tuple(
+        [axis(size) if regrouped is None else regrouped for regrouped, size in zip(result, shape, strict=True)]
+    )
 
 
 def _take(factors: list[Factor], size: Dim, *, from_end: bool) -> Axis | None:
     """Remove the factors of an axis of a size from one end; None if none fit."""
-    taken: list[Factor] = []
-    rest = size
-    while rest != 1:
+    axis_factors: list[Factor] = []
+    remaining = size
+    while remaining != 1:
         if not factors:
             return None
         factor = factors[-1 if from_end else 0]
-        whole, part = _divide(rest, factor.size), _divide(factor.size, rest)
-        if whole is not None:
-            taken.append(factors.pop(-1 if from_end else 0))
-            rest = whole
+        quotient, part = _divide(remaining, factor.size), _divide(factor.size, remaining)
+        if quotient is not None:
+            axis_factors.append(factors.pop(-1 if from_end else 0))
+            remaining = quotient
         elif part is not None:
             factors[-1 if from_end else 0] = factor._replace(size=part)
-            taken.append(Factor(rest, factor.kind))
-            rest = 1
+            axis_factors.append(Factor(remaining, factor.kind))
+            remaining = 1
         else:
             return None
-    return tuple(reversed(taken)) if from_end else tuple(taken)
+    return tuple(reversed(axis_factors)) if from_end else tuple(axis_factors)
 
 
 def _divide(size: Dim, by: Dim) -> Dim | None:

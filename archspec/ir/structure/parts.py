@@ -96,11 +96,11 @@ Facts: TypeAlias = Attention | FeedForward | Experts | StateSpace | Norm | Embed
 
 
 class Part(Record):
-    """A part of a model: its facts, and the addresses of the layers whose tensors it reads, in program order.
+    """A part of a model: its facts, and the names of the parameters that it reads, in program order.
 
     `address` is that of the innermost module with the whole part.
     """
 
     address: str
-    members: tuple[str, ...]
+    tensors: tuple[str, ...]
     facts: Facts
