@@ -75,6 +75,8 @@ from archspec.core.diagnostics import Diagnostic as Diagnostic
 from archspec.core.diagnostics import Note as Note
 from archspec.core.diagnostics import Source as Source
 from archspec.core.diagnostics import Span as Span
+from archspec.drawing.figure.api import Figure as Figure
+from archspec.drawing.figure.api import figure as figure
 from archspec.drawing.graph.network import Graph as Graph
 from archspec.drawing.page.view import view as view
 from archspec.formats.configs.configuration import Configuration as Configuration

@@ -11,23 +11,29 @@ from archspec.drawing.figure.elements import Reading, read_flow
 from archspec.drawing.figure.shapes import to_svg, to_tikz
 from archspec.drawing.figure.stacks import find_stacks
 from archspec.pipeline.compile import as_model
-from archspec.pipeline.model import Model, ModelLike
+from archspec.pipeline.model import ModelLike
 
 POINTS = {"in": 72.0, "cm": 72 / 2.54, "mm": 72 / 25.4, "pt": 1.0}
 SLIDE = (480.0, 270.0, 2.0)
 """Width, height and scale of a slide: its text is twice as large."""
 
-MIN_WIDTH, MAX_WIDTH = 144.0, 1440.0
+MIN_LENGTH, MAX_LENGTH = 144.0, 1440.0
 DEFAULT_HEIGHT = 4.5 * 72
 
 
 class Figure:
-    """A figure of a model: `str(figure)` is SVG, and a notebook shows it. Sizes are in points."""
+    """A figure of a model, with its `width` and `height` in points, and the level of `detail` that fits.
 
-    def __init__(self, composition: Composition, scale: float, detail: int, *, grey: bool) -> None:
+    `omitted` are the names of the parameters that no box stands for. `str(figure)` is SVG, and a notebook shows it.
+    """
+
+    def __init__(
+        self, composition: Composition, scale: float, detail: int, omitted: tuple[str, ...], *, grey: bool
+    ) -> None:
         self.width = composition.breadth * scale
         self.height = composition.height * scale
         self.detail = detail
+        self.omitted = omitted
         self.shapes = tuple(composition.shapes)
         self._size = composition.breadth, composition.height
         self._scale = scale
@@ -55,34 +61,30 @@ def figure(
     *,
     height: str | None = None,
     detail: int | None = None,
+    title: str = "",
     grey: bool = False,
 ) -> Figure:
     """Draw a figure of a model for a paper.
 
     `width` is a length (`"3.3in"`, `"84mm"`), or `"slide"`. If the figure is higher than `height` (default: 4.5 in),
-    it shows less: 0 is the most `detail`, 3 the least. `grey` draws it without color.
+    it shows less: 0 is the most `detail`, 4 the least. `title` is written above it, and `grey` draws it without color.
 
     Raises ArchError for a length that is none, or too small or large, and as `archspec.load` does.
     """
-    return draw_figure(as_model(model), width, height, detail, grey=grey)
-
-
-def draw_figure(model: Model, width: str, height: str | None, detail: int | None, *, grey: bool) -> Figure:
-    """Draw a figure, with less detail until it is as low as it may be. Raises ArchError."""
+    compiled = as_model(model)
     breadth, most, scale = _page(width, height)
     if detail is not None and not 0 <= detail < len(DETAILS):
         raise make_error("usage", f"unknown detail {detail}", help=f"use a number from 0 to {len(DETAILS) - 1}")
-    reading = Reading(model.graph("layer", fold=True), model.parts, {t.name: t.shape for t in model.tensors})
-    composition, used = None, 0
-    for used, level in enumerate(DETAILS):
-        if detail is not None and used != detail:
-            continue
+    reading = Reading(compiled.graph("layer", fold=True), compiled.parts, {t.name: t.shape for t in compiled.tensors})
+    for level in range(len(DETAILS)) if detail is None else (detail,):
         flow = read_flow(reading)
-        composition = Composer(reading, flow, find_stacks(flow), breadth, level).compose()
-        if composition.height <= most or detail is not None:
-            break
-    assert composition is not None
-    return Figure(composition, scale, used, grey=grey)
+        stacks = find_stacks(flow)
+        composition = Composer(reading, flow, stacks, breadth, DETAILS[level], title).compose()
+        if composition.height <= most or level == len(DETAILS) - 1 or detail is not None:
+            drawn = {name for element in flow.elements for name in element.tensors}
+            omitted = tuple([t.name for t in compiled.tensors if t.params and t.name not in drawn])
+            return Figure(composition, scale, level, omitted, grey=grey)
+    raise AssertionError
 
 
 def _page(width: str, height: str | None) -> tuple[float, float, float]:
@@ -102,6 +104,6 @@ def _length(text: str, name: str) -> float:
         help = "use a number with in, cm, mm or pt, such as `3.3in`" + (", or `slide`" if name == "width" else "")
         raise make_error("usage", f"`{text}` is not a {name}", help=help)
     points = float(match[1]) * POINTS[match[2]]
-    if not MIN_WIDTH <= points <= MAX_WIDTH:
+    if not MIN_LENGTH <= points <= MAX_LENGTH:
         raise make_error("usage", f"a {name} of {text} is out of range", help="use 2 to 20 inches")
     return points

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from archspec.drawing.figure.elements import Element, Flow, Reading
@@ -30,23 +31,28 @@ Node: TypeAlias = "Element | Stack"
 COLUMN = 104.0
 """The width of a column of boxes beside panels, in points."""
 
+MIN_STAGES = 3
+"""The number of stacks on one way from which they are stages: boxes, with a layer of the largest beside them."""
+
 PADDING = 7.0
 GUTTER = 10.0
 """The room for lines beside the boxes."""
 
 
 class Detail(NamedTuple):
-    """What a figure shows: panels of which kinds, and whether the layers of a stack are opened."""
+    """What a figure shows: panels of which kinds, and whether a layer of a stack is opened; `gap` is between rows."""
 
     panels: tuple[str, ...]
     is_open: bool
+    gap: float
 
 
 DETAILS = (
-    Detail(("attention", "feed_forward", "experts"), True),
-    Detail(("attention", "experts"), True),
-    Detail((), True),
-    Detail((), False),
+    Detail(("attention", "feed_forward", "experts"), True, GAP),
+    Detail(("attention", "feed_forward", "experts"), True, 5.0),
+    Detail(("attention", "experts"), True, 5.0),
+    Detail((), True, 5.0),
+    Detail((), False, 5.0),
 )
 """From most detail to least."""
 
@@ -63,12 +69,15 @@ class Composition:
 class Composer:
     """Composer of a figure of one model, with one level of detail."""
 
-    def __init__(self, reading: Reading, flow: Flow, stacks: Sequence[Stack], breadth: float, detail: Detail) -> None:
+    def __init__(
+        self, reading: Reading, flow: Flow, stacks: Sequence[Stack], breadth: float, detail: Detail, title: str = ""
+    ) -> None:
         self.reading = reading
         self.flow = flow
         self.stacks = list(stacks)
         self.breadth = breadth
         self.detail = detail
+        self.title = title
         self.shapes: list[Shape] = []
         self.places: dict[Element, Place] = {}
         self.frames: dict[Stack, Place] = {}
@@ -82,7 +91,7 @@ class Composer:
         for stream in self.streams:
             open_stack = max(stream, key=lambda stack: (stack.count, stack.params))
             for stack in stream:
-                stack.is_open = stack is open_stack
+                stack.is_open = stack is open_stack and len(stream) < MIN_STAGES
 
     def _is_memory(self, source: Element, target: Element) -> bool:
         facts = target.facts
@@ -106,11 +115,17 @@ class Composer:
         nodes = [node for node in self.nodes if node not in tapped]
         columns, joined = self._columns(nodes)
         panels = self._panels() if len(columns) == 1 else []
-        room = COLUMN if panels else (self.breadth - 10.0 * (len(columns) - 1)) / len(columns) - GUTTER - 3
+        stage = self._stage() if len(columns) == 1 and not panels else None
+        room = (
+            COLUMN
+            if panels or stage is not None
+            else (self.breadth - 10.0 * (len(columns) - 1)) / len(columns) - GUTTER - 3
+        )
         room = min(room, 170.0)
         step = room + GUTTER + 3 + 10
         total = step * len(columns) - 10
-        used = GUTTER + room + 14 + max([panel.breadth for panel in panels], default=0.0) if panels else total
+        beside = max([COLUMN + GUTTER] * (stage is not None) + [panel.breadth for panel in panels], default=0.0)
+        used = GUTTER + room + 14 + beside if beside else total
         start = max(0.0, (self.breadth - used) / 2)
         tops: list[float] = []
         for number, column in enumerate(columns):
@@ -122,9 +137,14 @@ class Composer:
         self._memory_lines(columns)
         if panels:
             self._place_panels(panels, start + GUTTER + room + 3, top)
+        if stage is not None:
+            self._place_stage(stage, start + GUTTER + room + 14, top)
         lowest = min([0.0, *[shape.y for shape in self.shapes if isinstance(shape, Rect)]])
         highest = max([top, *[s.y + s.height for s in self.shapes if isinstance(s, Rect)]])
         highest = max([highest, *[s.y + s.size for s in self.shapes if isinstance(s, Text)]])
+        if self.title:
+            self.shapes.append(Text(self.breadth / 2, highest + 5, self.title, BADGE, bold=True))
+            highest += BADGE + 6
         moved = [_moved(shape, 0.0, 1.0 - lowest) for shape in self.shapes]
         return Composition(moved, self.breadth, highest - lowest + 2)
 
@@ -185,7 +205,8 @@ class Composer:
             return size_of(node, room)
         if not (node.is_open and self.detail.is_open):
             return room, size_of(self._closed(node), room)[1]
-        _, top = place_rows(self._inner_rows(node), size_of, 0.0, 0.0, room - 6, lambda _: 0.0)
+        inner = room - (18 if node.marks else 6)
+        _, top = place_rows(self._inner_rows(node), size_of, 0.0, 0.0, inner, gap=self.detail.gap)
         return room, top + 2 * PADDING + GAP
 
     def _inner_rows(self, stack: Stack) -> list[list[Element]]:
@@ -195,6 +216,8 @@ class Composer:
         """Return a stack as one box, which says what is in it."""
         main = [e for e in stack.shown if e.kind in ("attention", "state_space", "experts", "feed_forward")]
         words = " + ".join(dict.fromkeys(lower(e.title) for e in main)) or "layer"
+        if self.detail.is_open and any(stack in stream and len(stream) >= MIN_STAGES for stream in self.streams):
+            words = "layer"  # of which one is drawn
         shape = format_shape(stack.shown[-1].shape, self.reading.batch)
         heads = next((e.details.split(" × ")[0] for e in main if e.kind == "attention"), "")
         details = ", ".join([part for part in (shape, heads) if part])
@@ -205,9 +228,10 @@ class Composer:
         rows = rows_of(nodes, self.edges)
 
         def above(node: Node) -> float:
-            return (NAME + 3) * len(self.taps.get(node, ()))
+            badge = 2.0 if isinstance(node, Stack) and self.detail.gap < GAP else 0.0
+            return (NAME + 3) * len(self.taps.get(node, ())) + badge
 
-        places, top = place_rows(rows, self._size, x, y, room, above)
+        places, top = place_rows(rows, self._size, x, y, room, above, self.detail.gap)
         order = {node: number for number, row in enumerate(rows) for node in row}
         for node, place in places.items():
             if isinstance(node, Stack):
@@ -237,9 +261,15 @@ class Composer:
 
     def _entry_shapes(self, rows: Sequence[Sequence[Node]], places: dict[Node, Place]) -> None:
         """Write the shape of the values that enter the first stack."""
-        for low, high in zip(rows, rows[1:], strict=False):
+        for low, high in pairwise(rows):
             stacks = [node for node in high if isinstance(node, Stack)]
-            if stacks and len(low) == 1 and isinstance(low[0], Element) and low[0].kind != "input":
+            if (
+                self.detail.gap == GAP
+                and stacks
+                and len(low) == 1
+                and isinstance(low[0], Element)
+                and low[0].kind != "input"
+            ):
                 place = places[low[0]]
                 shape = format_shape(low[0].shape, self.reading.batch)
                 if shape and width(shape, DETAIL) < place.width / 2 - 4:
@@ -257,9 +287,8 @@ class Composer:
         frame = Rect(place.left - GUTTER + 3, place.y, place.width + GUTTER + 0, place.height, "frame", 3.0)
         self.shapes.append(frame)
         rows = self._inner_rows(stack)
-        strip = 6.0 if stack.marks else 0.0
-        x, room = place.x - strip / 2, place.width - 6 - strip
-        places, _ = place_rows(rows, size_of, x, place.y + PADDING + GAP, room, lambda _: 0.0)
+        room = place.width - (18 if stack.marks else 6)
+        places, _ = place_rows(rows, size_of, place.x, place.y + PADDING + GAP, room, gap=self.detail.gap)
         self.places.update(places)
         order = {element: number for number, row in enumerate(rows) for element in row}
         entry = Place(place.x, place.y, 0.0, 0.0)
@@ -309,7 +338,7 @@ class Composer:
 
     def _joined(self, nodes: Sequence[Node], x: float, y: float, room: float) -> float:
         rows = rows_of(nodes, self.edges)
-        places, top = place_rows(rows, self._size, x, y, room, lambda _: 0.0)
+        places, top = place_rows(rows, self._size, x, y, room, gap=self.detail.gap)
         order = {node: number for number, row in enumerate(rows) for node in row}
         for node, place in places.items():
             assert isinstance(node, Element)
@@ -319,7 +348,8 @@ class Composer:
             if b in order:
                 source = self.frames.get(a) if isinstance(a, Stack) else self.places.get(a)
                 assert source is not None
-                self.shapes.append(connect(source, places[b]))
+                run = min(places[n].y for n in rows[order[b]]) - GAP / 2
+                self.shapes.append(connect(source._replace(ceiling=run - GAP / 2), places[b]))
         return top
 
     def _memory_lines(self, columns: Sequence[Sequence[Node]]) -> None:
@@ -347,6 +377,28 @@ class Composer:
         unique = {(element.kind, element.title): element for element in reversed(chosen)}
         panels = [make_panel(self.reading, element, breadth) for element in reversed(unique.values())]
         return [panel for panel in panels if panel is not None]
+
+    def _stage(self) -> Stack | None:
+        """Return the stack of which a layer is drawn beside stages: the largest."""
+        stages = [stream for stream in self.streams if len(stream) >= MIN_STAGES]
+        if len(stages) != 1 or not self.detail.is_open:
+            return None
+        return max(stages[0], key=lambda stack: (stack.count, stack.params))
+
+    def _place_stage(self, stack: Stack, x: float, top: float) -> None:
+        """Draw a layer of a stage beside its box."""
+        box = self.frames[stack]
+        stack.is_open = True
+        room, height = self._size(stack, COLUMN - 4)
+        y = min(max(box.middle - height / 2, 8.0), max(top - height - 4, 8.0))
+        right = box.x + box.width / 2
+        left = x + GUTTER - 3
+        self.shapes.append(Line(((right, box.top), (left - 4, y + height)), "#666666", False, True))
+        self.shapes.append(Line(((right, box.y), (left - 4, y)), "#666666", False, True))
+        place = Place(left + room / 2, y, room, height)
+        self._stack(stack, place)
+        self.shapes.append(Line(((place.x, y - 6), (place.x, y)), arrow=False))
+        self.shapes.append(Line(((place.x, place.top), (place.x, place.top + 7))))
 
     def _place_panels(self, panels: Sequence[Panel], x: float, top: float) -> None:
         """Place panels beside their elements, without overlaps, within the height of the column if they fit."""

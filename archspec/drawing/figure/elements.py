@@ -10,6 +10,7 @@ import networkx as nx
 
 from archspec.core.addresses import last_segment, parent
 from archspec.drawing.figure.names import (
+    ACTIVATIONS,
     activation_of,
     attention_text,
     embedding_word,
@@ -33,7 +34,9 @@ from archspec.ir.structure.parts import (
 )
 
 _COMPOSITES = (Attention, FeedForward, Experts, StateSpace)
-_POOLS = {"first": "First token", "token_at": "Chosen token", "last": "Last token", "mean": "Mean", "pick": "Pick"}
+_POOLS = {"first": "First token", "token_at": "Chosen token", "last": "Last token", "mean": "Mean", "pick": ""}
+_ABSORBING = ("attention", "experts", "state_space")
+_FUNCTIONS = {"matmul": "Dot product", "where": "Mask", "concat": "Concatenate", "stack": "Stack"}
 _INDEX = re.compile(r"(^|\.)(\*|[\d,.…-]*\d)(@[\d*-]+)?$")
 
 
@@ -98,7 +101,7 @@ class Reading:
 
     def __init__(self, graph: Graph, parts: Sequence[Part], shapes: Mapping[str, Sequence[int]]) -> None:
         self.graph = graph
-        self.data: dict[str, dict[str, Any]] = dict(graph.nodes(data=True))
+        self.data: dict[str, dict[str, Any]] = {node: data for node, data in graph.nodes(data=True)}  # noqa: C416
         self.order: list[str] = list(
             nx.lexicographical_topological_sort(graph, {n: i for i, n in enumerate(graph)}.get)
         )
@@ -106,6 +109,7 @@ class Reading:
         self.shapes = shapes
         self.owner: dict[str, Part] = {}
         self.norms: dict[str, Norm] = {}
+        self.vocabularies = {part.facts.rows for part in parts if isinstance(part.facts, Embedding)}
         inputs = [tuple(data["shape"]) for data in self.data.values() if data["kind"] == "input"]
         self.batch = {str(shape[0]) for shape in inputs if len(shape) > 1 and not isinstance(shape[0], int)}
         self.units = _units(self.data)
@@ -154,7 +158,7 @@ class Reading:
         return reach(self.graph.successors) & reach(self.graph.predecessors)
 
     def live_sources(self, node: str) -> Iterator[str]:
-        """Yield the nodes whose numbers a node takes, or whose ids if it looks them up, in the order of its operands."""
+        """Yield the nodes whose numbers a node takes, or whose ids if it looks them up, in the order of operands."""
         takes_ids = isinstance(getattr(self.owner.get(node), "facts", None), Embedding)
         edges = [(min(data["positions"]), source, data) for source, _, data in self.graph.in_edges(node, data=True)]
         for _, source, data in sorted(edges, key=lambda edge: edge[0]):
@@ -205,6 +209,7 @@ def read_flow(reading: Reading) -> Flow:
         edges += [(source, element) for source in taken if source is not element]
         sources[node] = [element]
     flow = Flow(order, edges)
+    _absorb(flow)
     _tidy(flow)
     return flow
 
@@ -218,6 +223,8 @@ def _element_of(
         key = (id(part), reading.units[node]) if isinstance(part.facts, _COMPOSITES) else node
         element = add(key, _part_element(part, node, data))
         element.part = part
+        if isinstance(part.facts, Head) and part.facts.classes in reading.vocabularies:
+            element.title = "LM head"
         return element
     if kind == "input":
         return add(
@@ -241,15 +248,22 @@ def _element_of(
     if len(taken) > 1 and type in ("mul", "div"):
         return add(node, Element("multiply", "×", "", [node]))
     if len(taken) > 1:
-        return add(node, Element("function", {"matmul": "Dot product"}.get(type, humanize(type)), "", [node]))
+        return add(node, Element("function", _FUNCTIONS.get(type, humanize(type)), "", [node]))
     if len(taken) == 1 and activation is not None:
         if taken[0].kind in ("linear", "convolution") and "+" not in taken[0].title:
             taken[0].title += f" + {activation}"
             return None
         return add(node, Element("function", activation, "", [node])) if taken[0].kind != "function" else None
     if len(taken) == 1 and type in _POOLS and len(data["shape"]) < len(taken[0].shape):
-        return add(node, Element("function", _POOLS[type], "", [node]))
+        return add(node, Element("function", _pool_title(type, data.get("hyperparameters", {})), "", [node]))
     return None
+
+
+def _pool_title(type: str, settings: Mapping[str, object]) -> str:
+    """Return what takes one vector of several."""
+    if type != "pick":
+        return _POOLS[type]
+    return {"0": "First token", "-1": "Last token"}.get(str(settings.get("index")), "Pick")
 
 
 def _composite_of(
@@ -280,8 +294,7 @@ def _part_element(part: Part, node: str, data: Mapping[str, Any]) -> Element:
             return Element("norm", facts.name, "", [node])
         case Head():
             details = f"{format_size(facts.width)} → {format_size(facts.classes)}"
-            title = "LM head" if "head" in node or "lm" in node else _layer_title(node)
-            return Element("linear", title, details, [node])
+            return Element("linear", _layer_title(node), details, [node])
         case _:
             title = f"{embedding_word(last_segment(node), facts)} embedding"
             return Element("embedding", title, f"{format_size(facts.rows)} × {format_size(facts.width)}", [node])
@@ -299,12 +312,33 @@ def _layer_element(reading: Reading, node: str, data: Mapping[str, Any], taken: 
     matrix = max(shapes, key=len, default=())
     if len(matrix) > 2:
         kernel = "×".join(map(format_size, matrix[2:]))
-        depthwise = matrix[1] == 1 and matrix[0] != 1
-        title = f"Depthwise conv {kernel}" if depthwise else f"Conv {kernel}"
-        width = format_size(matrix[0])
-        return Element("convolution", title, width if depthwise else f"{format_size(matrix[1])} → {width}", [node])
-    details = f"{format_size(matrix[1])} → {format_size(matrix[0])}" if len(matrix) == 2 else ""
-    return Element("linear", _layer_title(node), details, [node])
+        inputs = [element.shape[1] for element in taken if len(element.shape) == len(matrix)]
+        input_width = inputs[0] if inputs and isinstance(inputs[0], int) else matrix[1]
+        word = "Depthwise conv" if input_width == matrix[0] != matrix[1] == 1 else "Grouped conv"
+        title = f"{'Conv' if input_width == matrix[1] else word} {kernel}"
+        return Element("convolution", title, f"{format_size(input_width)} → {format_size(matrix[0])}", [node])
+    if len(matrix) == 2 and matrix[0] in data["shape"]:
+        return Element("linear", _layer_title(node), f"{format_size(matrix[1])} → {format_size(matrix[0])}", [node])
+    return Element("embedding", _layer_title(node), format_shape(matrix), [node])
+
+
+def _absorb(flow: Flow) -> None:
+    """Let a composite have what only it takes, from what it takes itself, such as maps of tokens of another kind."""
+    again = True
+    while again:
+        again = False
+        for element in list(flow.elements):
+            users = flow.users(element)
+            if element.kind not in ("linear", "function") or len(users) != 1 or users[0].kind not in _ABSORBING:
+                continue
+            (user,) = users
+            is_later = flow.elements.index(element) > flow.elements.index(user)
+            if is_later or all(source in flow.sources(user) for source in flow.sources(element)):
+                user.nodes += element.nodes
+                user.tensors += element.tensors
+                flow.remove(element, bridge=True)
+                again = True
+    flow.edges = [(a, b) for a, b in flow.edges if a is not b]
 
 
 def _tidy(flow: Flow) -> None:
@@ -318,9 +352,19 @@ def _tidy(flow: Flow) -> None:
         users = flow.users(element)
         is_side = element.kind in ("embedding", "norm") and users and all(u.kind == "attention" for u in users)
         if is_side and not _reaches_input(flow, element):
+            tensors = [name for e in (element, *flow.sources(element)) for name in e.tensors]
+            for user in users:
+                user.tensors += tensors
             flow.remove(element)
     for element in list(flow.elements):
-        if element.kind in ("embedding", "norm", "parameter") and not flow.users(element):
+        users = flow.users(element)
+        if element.kind in ("embedding", "norm", "parameter") and not users:
+            flow.remove(element)
+        elif element.kind == "parameter" and all(u.kind in ("attention", "state_space", "experts") for u in users):
+            for user in users:
+                user.tensors += element.tensors
+                if user.kind == "attention":
+                    user.details += f", {element.title.lower()}"
             flow.remove(element)
     again = True
     while again:  # sums of sums, and of embeddings
@@ -328,6 +372,10 @@ def _tidy(flow: Flow) -> None:
     for element in list(flow.elements):
         _join_add_and_norm(flow, element)
     _join_inputs(flow)
+    for element in list(flow.elements):
+        if element.kind == "convolution" and not element.unit:
+            _join_followers(flow, element)
+    _join_runs(flow)
     for element in list(flow.elements):
         _join_transition(flow, element)
 
@@ -344,6 +392,36 @@ def _join_inputs(flow: Flow) -> None:
             joined = Element("input", ", ".join(words), details, [node for e in inputs for node in e.nodes])
             joined.shape = inputs[0].shape
             flow.merge(inputs, joined)
+
+
+def _join_followers(flow: Flow, element: Element) -> None:
+    """Name norms and activations after a convolution in its box."""
+    while len(users := flow.users(element)) == 1 and users[0].kind in ("norm", "function") and not users[0].unit:
+        user = users[0]
+        is_activation = user.kind == "norm" or user.title in ACTIVATIONS
+        if not is_activation or flow.sources(user) != [element] or user.title.startswith("Add"):
+            return
+        element.title += f" + {user.title}"
+        element.tensors += user.tensors
+        element.shape = user.shape
+        flow.remove(user, bridge=True)
+
+
+def _join_runs(flow: Flow) -> None:
+    """Draw equal boxes above each other, outside of layers, as one with their number."""
+    counts: dict[Element, int] = {}
+    for element in list(flow.elements):
+        sources = flow.sources(element)
+        if element.unit or element.kind not in ("convolution", "linear") or len(sources) != 1:
+            continue
+        (below,) = sources
+        title = re.sub(r"^\d+ × ", "", below.title)
+        is_equal = (below.kind, title, below.details) == (element.kind, element.title, element.details)
+        if is_equal and flow.users(below) == [element]:
+            counts[element] = counts.pop(below, 1) + 1
+            element.tensors += below.tensors
+            flow.remove(below, bridge=True)
+            element.title = f"{counts[element]} × {title}"
 
 
 def _join_transition(flow: Flow, element: Element) -> None:

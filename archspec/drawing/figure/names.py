@@ -20,6 +20,7 @@ _ACTIVATIONS = {
     "sigmoid": "sigmoid",
     "softplus": "softplus",
 }
+ACTIVATIONS = frozenset(_ACTIVATIONS.values())
 _GATED = {"SiLU": "SwiGLU", "GELU": "GeGLU", "ReLU": "ReGLU", "Sigmoid": "GLU"}
 
 
@@ -39,7 +40,8 @@ def format_size(size: object) -> str:
 def format_shape(shape: Sequence[object], batch: Collection[str] = ()) -> str:
     """Return a shape without its first axis if that is a `batch`."""
     sizes = shape[1:] if shape and str(shape[0]) in batch else shape
-    return " × ".join(map(format_size, sizes))
+    words = map(format_size, sizes)
+    return " × ".join([f"({word})" if " " in word and len(sizes) > 1 else word for word in words])
 
 
 def lower(title: str) -> str:

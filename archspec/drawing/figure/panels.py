@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from archspec.core.addresses import last_segment, parent
 from archspec.drawing.figure.elements import Element, Flow, Reading
-from archspec.drawing.figure.names import activation_of, experts_text, feed_forward_text, format_size
+from archspec.drawing.figure.names import activation_of, experts_text, feed_forward_text, format_size, lower
 from archspec.drawing.figure.rows import (
     GAP,
     RADIUS,
@@ -21,6 +21,8 @@ from archspec.drawing.figure.rows import (
 from archspec.drawing.figure.shapes import DETAIL, NAME, Circle, Line, Rect, Shape, Text
 from archspec.drawing.plan.metrics import width
 from archspec.ir.structure.parts import Attention, Experts, FeedForward
+
+_CORES = ("attention", "matmul", "softmax")
 
 MIN_BOX = 27.0
 """The least width of a box in a panel."""
@@ -55,7 +57,7 @@ def make_panel(reading: Reading, element: Element, breadth: float) -> Panel | No
     def size(e: Element, _: float) -> tuple[float, float]:
         return size_of(e, room if e.kind == "core" else share)
 
-    places, top = place_rows(rows, size, breadth / 2, GAP + 5, room, lambda _: 0.0)
+    places, top = place_rows(rows, size, breadth / 2, GAP + 5, room)
     for e, place in places.items():
         x = breadth / 2 - span / 2 + share / 2 + columns[e] * (share + 4)
         is_alone = e.kind == "core" or not inner.users(e) or len(inner.sources(e)) > 1
@@ -159,8 +161,8 @@ def _inner_element(
         return Element("function", "RoPE", "", [node])
     if len(taken) > 1 and type in ("mul", "add") and not isinstance(element.facts, Attention):
         return Element("multiply" if type == "mul" else "add", "", "", [node])
-    is_core = type == "attention" or (len(taken) > 1 and type not in ("concat", "add", "mul"))
-    if isinstance(element.facts, Attention) and is_core and len(taken) > 1:
+    is_core = type in _CORES or (len(taken) > 1 and type not in ("concat", "add", "mul"))
+    if isinstance(element.facts, Attention) and is_core and taken:
         facts = element.facts
         words = ["causal"] if facts.causal else []
         if facts.window is not None and "global" not in element.details:
@@ -204,7 +206,7 @@ def _experts_panel(element: Element, facts: Experts, breadth: float) -> Panel:
     shapes.append(Line(((middle, total.top), (middle, total.top + 9))))
     name, details = feed_forward_text(FeedForward(facts.width, facts.inner, facts.activation, facts.is_gated))
     top = total.top + 11
-    word = name.removesuffix(" feed-forward") if facts.is_gated else "feed-forward"
+    word = lower(name.removesuffix(" feed-forward")) if facts.is_gated else "feed-forward"
     line = f"each {word}, {details}"
     if width(line, DETAIL) > breadth - 8:
         line = details

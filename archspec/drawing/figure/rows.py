@@ -7,8 +7,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from archspec.drawing.figure.elements import Element
-from archspec.drawing.figure.shapes import DETAIL, NAME, Circle, Line, Rect, Shape, Text
-from archspec.drawing.plan.metrics import width
+from archspec.drawing.figure.shapes import DETAIL, GREY, NAME, Circle, Line, Rect, Shape, Text
+from archspec.drawing.plan.metrics import shorten_text, width
 
 GAP = 7.0
 """The distance between rows."""
@@ -46,7 +46,7 @@ class Place(NamedTuple):
 
 
 def rows_of(nodes: Sequence[N], edges: Iterable[tuple[N, N]], *, late: bool = True) -> list[list[N]]:
-    """Return nodes in rows: each above all that it takes, and if `late`, what takes nothing just below its first user."""
+    """Return nodes in rows, each above all that it takes; if `late`, what takes nothing is just below its users."""
     rank: dict[N, int] = {}
     pairs = [(a, b) for a, b in edges if a in set(nodes) and b in set(nodes)]
     for node in nodes:  # in program order
@@ -125,10 +125,11 @@ def draw_element(element: Element, place: Place) -> list[Shape]:
     y = place.top - 2.5
     for line in title:
         y -= NAME + 1
-        shapes.append(Text(place.x, y + 1.8, line))
+        shapes.append(Text(place.x, y + 1.8, shorten_text(line, NAME, place.width - 2)))
     for line in details:
         y -= DETAIL + 1
-        shapes.append(Text(place.x, y + 1.6, line, DETAIL, color="#3d3d3d"))
+        line = shorten_text(line, DETAIL, place.width - 2)
+        shapes.append(Text(place.x, y + 1.6, line, DETAIL, color=GREY))
     return shapes
 
 
@@ -164,7 +165,13 @@ Sizes = Callable[[N, float], tuple[float, float]]
 
 
 def place_rows(
-    rows: Sequence[Sequence[N]], size: Sizes[N], x: float, y: float, room: float, above: Callable[[N], float]
+    rows: Sequence[Sequence[N]],
+    size: Sizes[N],
+    x: float,
+    y: float,
+    room: float,
+    above: Callable[[N], float] = lambda _: 0.0,
+    gap: float = GAP,
 ) -> tuple[dict[N, Place], float]:
     """Place rows on top of each other from y, in a room around x; return the places and the upper end.
 
@@ -175,8 +182,9 @@ def place_rows(
         share = (room - 4 * (len(row) - 1)) / len(row)
         sizes = [size(node, share) for node in row]
         height = max(h for _, h in sizes)
+        room_above = max(above(node) for node in row)
         for position, (node, (w, h)) in enumerate(zip(row, sizes, strict=True)):
             center = x - room / 2 + share / 2 + position * (share + 4)
-            places[node] = Place(center, y + (height - h) / 2, w, h, y + height)
-        y += height + GAP + max(above(node) for node in row)
-    return places, y - GAP
+            places[node] = Place(center, y + (height - h) / 2, w, h, y + height + room_above)
+        y += height + gap + room_above
+    return places, y - gap

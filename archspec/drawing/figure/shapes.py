@@ -162,14 +162,15 @@ def _svg_arrow(places: Sequence[tuple[float, float]], color: str) -> str:
 
 # TikZ -----------------------------------------------------------------------------------------------------------------
 
-_TEX = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}"}
-_TEX |= {
+_TEX = {
+    **{c: f"\\{c}" for c in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
     "×": r"$\times$",
     "→": r"$\to$",
     "²": r"$^2$",
     "…": r"\dots{}",
-    "^": r"\textasciicircum{}",
-    "\\": r"\textbackslash{}",
 }
 
 
@@ -216,10 +217,9 @@ def _tikz_shape(shape: Shape, names: dict[str, str], is_grey: bool) -> str:
             style = ("\\bfseries" if bold else "") + ("\\itshape" if italic else "")
             words = "".join(_TEX.get(c, c) for c in text)
             color = grey(color) if is_grey else color
-            return (
-                f"\\node[anchor={place}, inner sep=0, text={names[color]}, "
-                f"font=\\fontsize{{{n(size)}bp}}{{{n(size + 1)}bp}}\\selectfont{style}] at ({n(x)},{n(y)}) {{{words}}};\n"
-            )
+            font = f"\\fontsize{{{n(size)}bp}}{{{n(size + 1)}bp}}\\selectfont{style}"
+            options = f"anchor={place}, inner sep=0, text={names[color]}, font={font}"
+            return f"\\node[{options}] at ({n(x)},{n(y)}) {{{words}}};\n"
         case Circle(x, y, r, sign):
             q = r * (0.55 if sign == "+" else 0.42)
             marks = [((-q, 0.0), (q, 0.0)), ((0.0, -q), (0.0, q))]
