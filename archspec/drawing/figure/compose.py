@@ -89,7 +89,7 @@ class Composer:
         self.taps = self._find_taps()
         self.streams = self._find_streams()
         for stream in self.streams:
-            open_stack = max(stream, key=lambda stack: (stack.count, stack.params))
+            open_stack = max([s for s in stacks if s in stream], key=lambda stack: (stack.count, stack.params))
             for stack in stream:
                 stack.is_open = stack is open_stack and len(stream) < MIN_STAGES
 
@@ -383,7 +383,7 @@ class Composer:
         stages = [stream for stream in self.streams if len(stream) >= MIN_STAGES]
         if len(stages) != 1 or not self.detail.is_open:
             return None
-        return max(stages[0], key=lambda stack: (stack.count, stack.params))
+        return max([s for s in self.stacks if s in stages[0]], key=lambda stack: (stack.count, stack.params))
 
     def _place_stage(self, stack: Stack, x: float, top: float) -> None:
         """Draw a layer of a stage beside its box."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from archspec.core.addresses import last_segment, parent
 from archspec.drawing.figure.elements import Element, Flow, Reading
@@ -62,6 +63,10 @@ def make_panel(reading: Reading, element: Element, breadth: float) -> Panel | No
         x = breadth / 2 - span / 2 + share / 2 + columns[e] * (share + 4)
         is_alone = e.kind == "core" or not inner.users(e) or len(inner.sources(e)) > 1
         places[e] = place._replace(x=breadth / 2 if is_alone else x)
+    for row in rows:
+        ends = sorted((places[e].left, places[e].left + places[e].width) for e in row)
+        if any(left < right for (_, right), (left, _) in pairwise(ends)):
+            return None
     shapes: list[Shape] = []
     bottom = 5.0
     for a, b in inner.edges:

@@ -12,6 +12,8 @@ from archspec.ir.structure.parts import Attention
 
 Look = tuple[tuple[str, str, str], ...]
 
+_WINDOW = re.compile(r", window (\d(?:[\d,]*\d)?)")
+
 _SMALL = ("norm", "parameter", "embedding", "add", "multiply", "function")
 """Kinds of elements in which layers that look alike may differ."""
 
@@ -61,8 +63,8 @@ def find_stacks(flow: Flow) -> list[Stack]:
 def _name_both_windows(unit: Sequence[Element]) -> None:
     for element in unit:
         if isinstance(element.facts, Attention):
-            details = re.sub(r", window [\d,]+", "", element.details)
-            windows = re.findall(r"window ([\d,]+)", element.details)
+            windows = _WINDOW.findall(element.details)
+            details = _WINDOW.sub("", element.details)
             element.details = f"{details}, local{f' ({windows[0]})' if windows else ''} or global"
 
 
@@ -79,7 +81,7 @@ def _container(unit: str) -> str:
 def _look(elements: Sequence[Element]) -> Look:
     return tuple(
         [
-            (element.kind, element.title, re.sub(r", (window [\d,]+|position bias)", "", element.details))
+            (element.kind, element.title, _WINDOW.sub("", element.details).replace(", position bias", ""))
             for element in elements
             if element.kind not in _SMALL
         ]
