@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 
 __version__ = "0.1.0"
+__distribution__ = "archspec-dsl"
 
 
 def __getattr__(name: str) -> object:
@@ -37,3 +38,21 @@ def _exports() -> dict[str, str]:
     with open(os.path.join(os.path.dirname(__file__), "__init__.pyi"), encoding="utf-8") as stub:
         lines = [line.split() for line in stub]
     return {words[-1]: words[1] for words in lines if words[:1] == ["from"]}
+
+
+def _warn_of_conflict() -> None:
+    """Warn if the unrelated distribution `archspec`, which has files of the same names, is installed in this folder."""
+    try:
+        names = "/".join(("", *os.listdir(os.path.dirname(os.path.dirname(__file__)))))
+    except OSError:  # not imported from a folder
+        return
+    if "/archspec-" in names and ".dist-info" in names[names.index("/archspec-") :]:
+        from archspec_dsl import conflict_text
+
+        if text := conflict_text():
+            from warnings import warn
+
+            warn(text, stacklevel=3)  # the import statement
+
+
+_warn_of_conflict()

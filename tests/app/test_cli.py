@@ -58,7 +58,7 @@ def process(*arguments: str, **options: object) -> subprocess.CompletedProcess[s
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"archspec-dsl {archspec.__version__}\n"
+    assert capsys.readouterr().out == f"archspec-dsl {archspec.__version__} from {ROOT / 'archspec'}\n"
 
 
 @pytest.mark.parametrize(
