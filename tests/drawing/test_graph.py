@@ -1,6 +1,7 @@
 """The graph of every bundled model, at every level."""
 
 import json
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -565,3 +566,13 @@ block Net(n = 4)(x [n]) -> [n] {
 """
     ).graph()
     assert [*graph.edges()] == [("input:x", "b"), ("b", "d"), ("d", "e"), ("e", "output:output")]
+
+
+def test_without_networkx(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    monkeypatch.delitem(sys.modules, "archspec.drawing.graph.network", raising=False)
+    model = archspec.load("bert-base-uncased")
+    with pytest.raises(archspec.ArchError) as raised:
+        model.graph()
+    (diagnostic,) = raised.value.diagnostics
+    assert diagnostic.code == "missing-package" and "archspec-dsl[graph]" in (diagnostic.help or "")

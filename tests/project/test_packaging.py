@@ -4,7 +4,9 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -58,18 +60,45 @@ def test_the_version_has_an_entry_in_the_changelog() -> None:
     assert f"\n## {archspec.__version__}" in (ROOT / "CHANGELOG.md").read_text()
 
 
-def test_the_source_distribution_has_what_tests_read() -> None:
-    included = PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
-    always = {"README.md", "LICENSE", "pyproject.toml", ".gitignore"}
-    tests = "".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
-    read = {
-        *re.findall(r'\b(?:ROOT|REPOSITORY)(?:, | / )"([^"/]+)', tests),
-        *re.findall(r'parent\.parent / "([^"/]+)', tests),
-    }
-    assert read
-    assert {name for name in read - {".git"} if (ROOT / name).exists()} <= {
-        path.strip("/") for path in included
-    } | always
+def test_the_source_distribution_is_small_and_has_what_the_wheel_is_built_from(unpacked: Path, tmp_path: Path) -> None:
+    from hatchling.builders.sdist import SdistBuilder
+
+    (built,) = SdistBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    assert Path(built).stat().st_size < 2_000_000
+    with tarfile.open(built) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+    packed = (str(path.relative_to(unpacked)) for path in unpacked.rglob("*.*") if path.is_file())
+    sources = {re.sub("^archspec/(specs|grammars|docs)/", r"\1/", name) for name in packed if "dist-info" not in name}
+    assert sources - {"archspec/language/syntax/parser_tables.json"} <= inside
+    assert {"README.md", "LICENSE", "CHANGELOG.md", "pyproject.toml", "hatch_build.py"} <= inside
+    assert not {name for name in inside if name.startswith("tests/")}
+
+
+def test_only_what_a_count_needs_is_installed(tmp_path: Path) -> None:
+    config = ROOT / "tests" / "data" / "configs" / "bert-base-uncased-mlm.json"
+    counts = [["bert-base-uncased"], [str(config)], ["bert-base-uncased", "--format", "yaml"]]
+    runs = "\n".join(f"assert main(['count', *{arguments!r}]) == 0" for arguments in counts)
+    imported = modules_after(f"from archspec.app.cli import main\n{runs}", XDG_CACHE_HOME=str(tmp_path))
+    packages = {name.partition(".")[0] for name in imported} - sys.stdlib_module_names
+    assert {name for name in packages if find_spec(name)} - {"archspec", "_yaml"} == {"yaml"}
+    assert [re.match(r"[\w.-]+", line)[0] for line in PROJECT["project"]["dependencies"]] == ["PyYAML"]
+
+
+def test_links_and_pictures_of_the_readme_are_absolute_on_the_package_index(unpacked: Path) -> None:
+    (metadata,) = unpacked.glob("*.dist-info/METADATA")
+    text = metadata.read_text().partition("\n\n")[2]
+    readme = (ROOT / "README.md").read_text()
+    link = re.compile(r'\]\(([^)]+)\)|src="([^"]+)"')
+    targets = [first or second for first, second in link.findall(text)]
+    home = PROJECT["project"]["urls"]["Repository"]
+    raw = home.replace("github.com", "raw.githubusercontent.com")
+    prefixes = (f"{home}/blob/v{archspec.__version__}/", f"{raw}/v{archspec.__version__}/", "#")
+    assert len(targets) > 30 and all(target.startswith((*prefixes, "http")) for target in targets)
+    assert link.sub("", text) == link.sub("", readme)
+    for target in targets:
+        for prefix in prefixes[:2]:
+            path = target.removeprefix(prefix).partition("#")[0]
+            assert path.startswith(("http", "#")) or (ROOT / path).exists(), target
 
 
 def test_the_readmes_test_command_is_the_one_that_ci_runs() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 from archspec.core.addresses import prefixes
-from archspec.core.diagnostics import make_error
+from archspec.core.diagnostics import make_error, missing_package_error
 from archspec.drawing.graph.sheet import GraphBuilder
 from archspec.drawing.graph.walk import EXPANDED_KINDS, traverse
 from archspec.ir.module import Body, gc_paused
@@ -21,8 +21,11 @@ _MUTABLE = ("hyperparameters", "constants")
 
 
 def build_graph(body: Body, table: Table, level: str = "layer", depth: int | None = None, fold: bool = False) -> Graph:
-    """Return the graph of a model's body; see `Model.graph`. Raises ArchError if it exceeds MAX_GRAPH_NODES nodes."""
-    from archspec.drawing.graph.network import Graph  # which imports networkx
+    """Return the graph of a model's body; see `Model.graph`. Raises ArchError if it is too large."""
+    try:
+        from archspec.drawing.graph.network import Graph  # which imports networkx
+    except ImportError:
+        raise missing_package_error("networkx is required for graphs as data, but not installed", "graph") from None
 
     size = _estimate_nodes(body, EXPANDED_KINDS[level], None if level != "block" else depth, {})
     if size > MAX_GRAPH_NODES:
