@@ -65,15 +65,15 @@ def _find_foreign_package(versions: dict[str, str]) -> str:
         with open(path, "rb") as file:
             text = file.read()
     except OSError:
-        return "archspec/__init__.py is missing"
+        return "archspec/__init__.py is missing, as after the removal of the unrelated project archspec"
     if b'__distribution__ = "archspec-dsl"' not in text:
-        return "archspec/__init__.py belongs to the other project"
+        return "archspec/__init__.py is not that of archspec-dsl"
     if "archspec_dsl" in versions and f'__version__ = "{versions["archspec_dsl"]}"'.encode() not in text:
         return "archspec/__init__.py has a different version"
     import archspec
 
     imported = archspec.__file__ or "another folder"
-    return "" if os.path.exists(imported) and os.path.samefile(imported, path) else f"Python imports {imported}"
+    return "" if os.path.exists(imported) and os.path.samefile(imported, path) else f"Python imports {imported} instead"
 
 
 def _find_changed_file(versions: dict[str, str]) -> str:
@@ -99,10 +99,10 @@ def _explain(versions: dict[str, str], defect: str) -> str:
     if "archspec" in versions:
         fact = f"{own} and the unrelated archspec {versions['archspec']} overwrite each other's files in {_HERE}"
     else:
-        fact = f"the package of {own} in {_HERE} is damaged, perhaps by the unrelated project archspec"
+        fact = f"cannot run {own} in {_HERE}"
     return "\n".join(
         (
-            f"archspec: {fact}{f' ({defect})' if defect else ''}",
+            f"archspec: {fact}{f': {defect}' if defect else ''}",
             "help: install archspec-dsl in an environment of its own: "
             "`python3 -m venv ENV && ENV/bin/pip install archspec-dsl`",
             "help: or install archspec-dsl as a separate tool: `uv tool install archspec-dsl` or "
