@@ -17,9 +17,8 @@ _METADATA = ".dist-info"
 
 
 def conflict_text() -> str:
-    """Return that the other project is installed in the same folder, and the ways out; "" if it is not."""
-    versions = _installed_versions()
-    return _explain(versions, "") if "archspec" in versions else ""
+    """Return that the other project is installed in the same folder, and how to install archspec-dsl separately."""
+    return _explain(_installed_versions(), "")
 
 
 def run() -> NoReturn:

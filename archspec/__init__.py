@@ -40,19 +40,20 @@ def _exports() -> dict[str, str]:
     return {words[-1]: words[1] for words in lines if words[:1] == ["from"]}
 
 
-def _warn_of_conflict() -> None:
-    """Warn if the unrelated distribution `archspec`, which has files of the same names, is installed in this folder."""
+def _is_beside_other_project() -> bool:
+    """Return whether the unrelated distribution `archspec`, which has files of the same names, is in this folder."""
     try:
-        names = "/".join(("", *os.listdir(os.path.dirname(os.path.dirname(__file__)))))
+        names = os.listdir(os.path.dirname(os.path.dirname(__file__)))
     except OSError:  # not imported from a folder
-        return
-    if "/archspec-" in names and ".dist-info" in names[names.index("/archspec-") :]:
-        from archspec_dsl import conflict_text
-
-        if text := conflict_text():
-            from warnings import warn
-
-            warn(text, stacklevel=3)  # the import statement
+        return False
+    return "archspec-" in "".join(names) and any(
+        name.startswith("archspec-") and name.endswith(".dist-info") for name in names
+    )
 
 
-_warn_of_conflict()
+if _is_beside_other_project():
+    from warnings import warn
+
+    from archspec_dsl import conflict_text
+
+    warn(conflict_text(), stacklevel=2)

@@ -21,7 +21,6 @@ NEW_SPELLINGS = {
     "absent-output.arch": ("output", "write `?` after its shape"),
     "const-name.arch": ("syntax", "expected a name, found the keyword `const`"),
     "head-dropout.arch": ("missing-argument", "missing hyperparameter `classifier_dropout`"),
-    "partial-rotation.arch": ("require", "or partial = true"),
     "underscores.arch": ("syntax", "put a single `_` between two digits"),
 }
 
