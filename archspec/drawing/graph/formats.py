@@ -14,10 +14,10 @@ from archspec.drawing.graph.sheet import Shape
 from archspec.drawing.graph.viewers import to_model_explorer, to_netron
 
 if TYPE_CHECKING:
-    from archspec.drawing.graph.network import Graph
+    from archspec.drawing.graph.plain import AnyGraph
 
 
-def format_graph(graph: Graph, format: str, name: str, shapes: Mapping[str, Shape]) -> str:
+def format_graph(graph: AnyGraph, format: str, name: str, shapes: Mapping[str, Shape]) -> str:
     """Return the graph of a model as "dot", "mermaid", "graphml", "gexf", "netron", "model-explorer" or "json".
 
     `shapes` are those of the stored tensors of the model.
