@@ -15,14 +15,12 @@ from small import load
 
 import archspec
 from archspec.app.cli import main
-from archspec.drawing.graph import build_plain_graph
 from archspec.drawing.graph.boxes import Box, build_picture
 from archspec.drawing.graph.dot import to_dot
-from archspec.drawing.graph.formats import format_graph
+from archspec.drawing.graph.formats import format_graph, format_model
 from archspec.drawing.graph.mermaid import to_mermaid
 from archspec.drawing.graph.nodelink import to_node_link
 from archspec.drawing.graph.walk import close_blocks
-from archspec.pipeline.model import get_compilation
 
 MODELS = archspec.models()
 VIEWS: list[dict[str, Any]] = [
@@ -575,13 +573,12 @@ block Net(n = 4)(x [n]) -> [n] {
 @pytest.mark.parametrize("name", each())
 def test_formats_are_the_same_without_networkx(name: str) -> None:
     model = archspec.load(name)
-    compilation = get_compilation(model)
     shapes = {tensor.name: tensor.shape for tensor in (*model.tensors, *model.buffers)}
     for level, depth, fold in (("layer", None, False), ("block", 1, True), ("op", None, True)):
-        plain = build_plain_graph(compilation.body, compilation.table, level, depth, fold)
         graph = model.graph(level, depth, fold=fold)
         for format in ("dot", "mermaid", "graphml", "gexf", "netron", "model-explorer", "json"):
-            assert format_graph(plain, format, name, shapes) == format_graph(graph, format, name, shapes), format
+            text = format_model(model, format, level, depth, fold)
+            assert text == format_graph(graph, format, name, shapes), format
 
 
 def test_without_networkx(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

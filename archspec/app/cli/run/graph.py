@@ -12,7 +12,7 @@ from archspec.core.algebra import symbols
 from archspec.core.diagnostics import Diagnostic, make_error, suggest
 from archspec.drawing.api import picture
 from archspec.pipeline.compile import as_model
-from archspec.pipeline.model import Model, get_compilation
+from archspec.pipeline.model import Model
 from archspec.pipeline.overrides import parse_overrides
 
 PICTURE_FORMATS = ("svg", "png", "pdf")
@@ -107,11 +107,7 @@ def _render_data(options: Namespace, model: Model, format: str, level: str) -> s
         from archspec.drawing.page.page import page  # imported late: only html needs it
 
         return page(model)
-    from archspec.drawing.graph import build_plain_graph, check_level
-    from archspec.drawing.graph.formats import format_graph
+    from archspec.drawing.graph.formats import format_model
 
     fold = format in PICTURE_SOURCE_FORMATS if options.fold is None else options.fold
-    shapes = {tensor.name: tensor.shape for tensor in (*model.tensors, *model.buffers)}
-    compilation, depth = get_compilation(model), check_level(level, options.depth)
-    graph = build_plain_graph(compilation.body, compilation.table, level, depth, fold)
-    return format_graph(graph, format, model.name, shapes)
+    return format_model(model, format, level, options.depth, fold)
