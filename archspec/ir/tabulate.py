@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from archspec.core.addresses import prefixes, relative
 from archspec.core.record import Record, from_values
 from archspec.ir.module import Module, ModuleTensor, is_frozen
@@ -9,11 +11,18 @@ from archspec.ir.table import Buffer, HyperparameterValues, ModuleRow, Params, R
 
 
 def build_table(
-    name: str, module: Module, hyperparameters: HyperparameterValues, overrides: HyperparameterValues
+    name: str,
+    module: Module,
+    hyperparameters: HyperparameterValues,
+    overrides: HyperparameterValues,
+    default_roles: Mapping[str, str] | None = None,
 ) -> Table:
-    """Return the table of the module of a model."""
+    """Return the table of the module of a model.
+
+    `default_roles` are roles of tensors by name, for those to which no definition gives one.
+    """
     builder = _TableBuilder(module)
-    builder.visit(module, "", None, False)
+    builder.visit(module, "", None, False, None, dict(default_roles or {}))
     params = Params(module.total, module.total - module.frozen, module.frozen)
     ties = {buffer.name: module.aliases[buffer.name] for buffer in builder.buffers if buffer.name in module.aliases}
     return Table(
@@ -58,17 +67,20 @@ class _TableBuilder:
         role: str | None,
         frozen: bool,
         inherited_roles: dict[str, str] | None = None,
+        default_roles: dict[str, str] | None = None,
     ) -> None:
         """Visit a module at an address.
 
         `role` is the role of the enclosing definition; `inherited_roles` are the roles that enclosing definitions give
-        to addresses in this module. The module's own roles take precedence.
+        to addresses in this module. The module's own roles take precedence; `default_roles` are for tensors without
+        a role.
         """
         self.modules.append(ModuleRow(address, module.type, module.kind))
         roles = dict(module.roles)
         own_role = roles.pop("", None)
         prefix = f"{address}." if address else ""
         roles_by_member = _member_roles(module, inherited_roles or {}, roles) if inherited_roles or roles else {}
+        defaults_by_member = _member_roles(module, default_roles) if default_roles else {}
         for member_address, member in module.members.items():
             closest_role = (
                 _closest_role(member_address, roles)
@@ -80,23 +92,35 @@ class _TableBuilder:
             target = member.target
             if isinstance(target, Module):
                 self._visit_once(
-                    target, prefix + member_address, closest_role, member_frozen, roles_by_member.get(member_address)
+                    target,
+                    prefix + member_address,
+                    closest_role,
+                    member_frozen,
+                    roles_by_member.get(member_address),
+                    defaults_by_member.get(member_address),
                 )
             elif target.kind == "buffer":
                 self.buffers.append(Buffer(prefix + member_address, target.shape))
             elif target.kind == "param":
-                self._add_tensor(prefix + member_address, target, closest_role, member_frozen, address, module.type)
+                tensor_role = closest_role or (default_roles or {}).get(member_address)
+                self._add_tensor(prefix + member_address, target, tensor_role, member_frozen, address, module.type)
 
     def _visit_once(
-        self, module: Module, address: str, role: str | None, frozen: bool, inherited_roles: dict[str, str] | None
+        self,
+        module: Module,
+        address: str,
+        role: str | None,
+        frozen: bool,
+        inherited_roles: dict[str, str] | None,
+        default_roles: dict[str, str] | None,
     ) -> None:
         """Visit a module, or copy its rows from a different address, unless some of its tensors are tied here."""
-        key = (module, role, frozen, *(inherited_roles or {}).items())
+        key = (module, role, frozen, *(inherited_roles or {}).items(), *(default_roles or {}).items())
         tensors, buffers, modules = self.number, len(self.buffers), len(self.modules)
         if address in self._tied_prefixes:
-            self.visit(module, address, role, frozen, inherited_roles)
+            self.visit(module, address, role, frozen, inherited_roles, default_roles)
         elif key not in self._row_ranges:
-            self.visit(module, address, role, frozen, inherited_roles)
+            self.visit(module, address, role, frozen, inherited_roles, default_roles)
             ends = self.number, len(self.buffers), len(self.modules)
             self._row_ranges[key] = _RowRange(
                 address, slice(tensors, ends[0]), slice(buffers, ends[1]), slice(modules, ends[2])

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from archspec.core.reports.documents import Document
     from archspec.drawing.graph import Graph
     from archspec.formats.configs.configuration import Configuration, ConfigurationData
+    from archspec.ir.structure.parts import Part
     from archspec.language.syntax import tree
 
 
@@ -149,6 +150,16 @@ class Model:
         body = self._compilation.body
         return {name: body.types[slot] for name, slot in body.named_outputs().items()}
 
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts of the model (attention, feed-forward networks, norms, ...), each with its facts, in program order.
+
+        They are read from its operations, for the model without its optional inputs.
+        """
+        from archspec.ir.structure.read import read_parts
+
+        return read_parts(self._compilation.body_without_optional_inputs())
+
     @check_arguments
     def count(self, by: str | None = None, depth: int | None = None, *, rules: Sequence[SelectionRule] = ()) -> Count:
         """Return the parameter counts as a tree of layers, or grouped `by` "tensor", "layer", "block" or "role".
@@ -251,6 +262,11 @@ def _shared_table(compiled: CompiledModel) -> Table:
     if None in cached:
         return cached[None]
     table = build_table(compiled.name, compiled.module, {}, {})
+    if any(tensor.role is None for tensor in table.tensors.distinct):
+        from archspec.ir.structure.roles import default_roles
+
+        roles = default_roles(compiled.body)
+        table = build_table(compiled.name, compiled.module, {}, {}, roles)
     if not table.is_consistent():
         raise make_error("internal", f"the tensors of {compiled.name} do not add up to its total; please report this")
     if has_choices(compiled.body):

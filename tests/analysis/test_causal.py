@@ -6,9 +6,9 @@ from itertools import pairwise
 import pytest
 
 import archspec
-from archspec.analysis.cost.attention import AttentionPart, AttentionSlots, AttentionTracer, BodyContext
-from archspec.analysis.cost.masks import VisibleKeys
 from archspec.ir.module import Body
+from archspec.ir.structure.attention import AttentionPart, AttentionSlots, AttentionTracer, BodyContext
+from archspec.ir.structure.masks import VisibleKeys
 from archspec.pipeline.model import get_compilation
 from archspec.testing import main
 

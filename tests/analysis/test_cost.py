@@ -9,11 +9,11 @@ from small import DENSE, load
 
 import archspec
 from archspec import Polynomial, Type
-from archspec.analysis.cost.attention import AttentionPart, AttentionTracer, AttentionUse, BodyContext, ProductOrigin
-from archspec.analysis.cost.masks import ALL_KEYS
 from archspec.analysis.cost.report import tree
 from archspec.core.algebra import multiply_unexpanded, substitute, symbol
 from archspec.ir.ops import OPS
+from archspec.ir.structure.attention import AttentionPart, AttentionTracer, AttentionUse, BodyContext, ProductOrigin
+from archspec.ir.structure.masks import ALL_KEYS
 from archspec.ir.work import body_work, operation_work
 from archspec.pipeline.model import get_compilation
 

@@ -172,6 +172,7 @@ forms of output.
 """
 PATTERNS = (
     "analysis/cost/latent.py",
+    "ir/structure/bodies.py",
     "pytorch/calls/",
     "pytorch/passes/in_place.py",
     "pytorch/patches/known_numbers.py",

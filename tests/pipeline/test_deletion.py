@@ -389,6 +389,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     add_models(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(resources, "specs_root", lambda: str(folder))
+        patch.setattr("archspec.ir.structure.roles.default_roles", lambda _: {})  # roles as declared
         patch.setattr(cache, "read", lambda *_: None)
         patch.setattr(cache, "write", lambda *_: None)
         yield folder

@@ -512,6 +512,6 @@ def test_a_text_names_its_model() -> None:
 
 def test_a_model_shows_what_is_public() -> None:
     assert {name for name in dir(archspec.loads(NET)) if name[0] != "_"} == {
-        *("name", "doc", "overrides", "warnings", "params", "hyperparameters", "tensors", "buffers"),
+        *("name", "doc", "overrides", "warnings", "params", "hyperparameters", "tensors", "buffers", "parts"),
         *("inputs", "outputs", "count", "graph", "to_dict", "to_frame"),
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from archspec.analysis.cost.attention import AttentionTracer
 from archspec.analysis.cost.cost import Cost, compute_cost
 from archspec.analysis.cost.dimension_sizes import merge_sizes
 from archspec.analysis.cost.memory import ATTENTION, BITS, FLOATS, Activations
@@ -13,6 +12,7 @@ from archspec.core.algebra import MAX_SIZE
 from archspec.core.diagnostics import make_error, suggest
 from archspec.ir.index_ranges import check_sizes, dimensions, validate_sizes
 from archspec.ir.module import Body
+from archspec.ir.structure.attention import AttentionTracer
 from archspec.pipeline.compile import as_model
 from archspec.pipeline.model import Model, ModelLike, get_compilation
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from archspec.analysis.cost.attention import AttentionTracer, BodyContext
 from archspec.analysis.cost.memory import Activations, Memory, StoredBytes, compute_memory
 from archspec.core.addresses import is_inside, join
 from archspec.core.algebra import substitute, weighted_sum
@@ -20,6 +19,7 @@ from archspec.core.reports.results import Result
 from archspec.ir.index_ranges import dimensions
 from archspec.ir.module import Body
 from archspec.ir.origins import InputOrigins, Origins
+from archspec.ir.structure.attention import AttentionTracer, BodyContext
 from archspec.ir.table import Table
 from archspec.ir.work import Quantity, call_work, multiply_by_iterations
 

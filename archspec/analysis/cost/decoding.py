@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-from archspec.analysis.cost.attention import AttentionTracer
 from archspec.analysis.cost.cached_values import CachedValues, find_cached_values
 from archspec.analysis.cost.latent import absorbed_macs
 from archspec.analysis.cost.memory import byte_count
@@ -28,6 +27,7 @@ from archspec.ir.active import ActiveParts, Part, Share, get_active_parts
 from archspec.ir.index_ranges import check_sizes
 from archspec.ir.module import Body, LocatedTensor, Module, Type, canonical_name, find_member
 from archspec.ir.ops import OPS
+from archspec.ir.structure.attention import AttentionTracer
 from archspec.ir.table import count_active_parameters
 from archspec.ir.work import operation_work
 

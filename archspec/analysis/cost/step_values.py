@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TypeAlias
 
-from archspec.analysis.cost.masks import VisibleKeys
 from archspec.core.addresses import join
 from archspec.core.algebra import Dim, substitute, symbol, symbols
 from archspec.ir.module import Call
+from archspec.ir.structure.masks import VisibleKeys
 
 Shape = tuple[Dim, ...]
 

@@ -12,12 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from archspec.analysis.cost.attention import (
-    AttentionPart,
-    AttentionTracer,
-    BodyContext,
-    find_score_products,
-)
 from archspec.analysis.cost.step_values import (
     KEYS_PREFIX,
     NEW_POSITION,
@@ -37,6 +31,12 @@ from archspec.ir.fold import VisitLimit, arguments, present_outputs, propagate_f
 from archspec.ir.module import Body, Call, Type
 from archspec.ir.ops import OPS, Op, OpError, element_type
 from archspec.ir.ops.check import check_axes, is_list
+from archspec.ir.structure.attention import (
+    AttentionPart,
+    AttentionTracer,
+    BodyContext,
+    find_score_products,
+)
 
 
 class DecodingStep:

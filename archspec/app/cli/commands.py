@@ -120,6 +120,21 @@ def _graph(parser: argparse.ArgumentParser) -> None:
     add_watch(parser)
 
 
+def _figure(parser: argparse.ArgumentParser) -> None:
+    add_spec(parser)
+    parser.add_argument(
+        "--width",
+        default="3.3in",
+        metavar="LENGTH",
+        help="width as printed: 3.3in (a column), 6.9in (a page), 84mm, ..., or slide (default: 3.3in)",
+    )
+    parser.add_argument("--height", metavar="LENGTH", help="show less if the figure is higher (default: 4.5in)")
+    parser.add_argument("--detail", metavar="N", type=int, help="0 (the most) to 4 (the least); default: what fits")
+    parser.add_argument("--title", action="store_true", help="write the name of the model above the figure")
+    parser.add_argument("--grey", action="store_true", help="draw without color")
+    add_output(parser)
+
+
 def _view(parser: argparse.ArgumentParser) -> None:
     add_spec(parser)
     parser.add_argument("--watch", action="store_true", help="reload the page whenever the spec is saved")
@@ -385,6 +400,7 @@ COMMANDS = {
     "cost": Command("compute multiply-accumulates, FLOPs, elementwise operations and memory", _cost),
     "formula": Command("derive the parameter count as a polynomial in open hyperparameters", _formula),
     "graph": Command("write the computation graph as a picture or as data", _graph, watchable=True),
+    "figure": Command("draw a figure of a model for a paper, as SVG, PDF, PNG or TikZ", _figure),
     "view": Command("open an interactive picture of a model in a browser", _view),
     "build": Command("generate PyTorch code", _build),
     "search": Command("search combinations of hyperparameters for the best designs", _search),

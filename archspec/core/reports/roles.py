@@ -30,6 +30,7 @@ ROLES = {
     "embedding": RoleStyle("E", Shade("#fde0bd", "#b06a10"), Shade("#5c3c14", "#e59f45"), 172),
     "attention": RoleStyle("A", Shade("#c9dcfa", "#2a61bd"), Shade("#1f3f78", "#77a7f5"), 69),
     "feed_forward": RoleStyle("F", Shade("#b9e6c3", "#217a3c"), Shade("#154a27", "#5cc27d"), 35),
+    "state_space": RoleStyle("S", Shade("#bfe7ea", "#12717c"), Shade("#123f46", "#4fb9c4"), 37),
     "norm": RoleStyle("N", Shade("#fbf3bd", "#8f7d00"), Shade("#4b450b", "#d6c544"), 142),
     "head": RoleStyle("H", Shade("#f8ccd3", "#b82f49"), Shade("#6b2232", "#f08196"), 167),
     "pooler": RoleStyle("P", Shade("#e3d3f5", "#7440b0"), Shade("#472b6b", "#b68aec"), 134),

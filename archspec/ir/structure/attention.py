@@ -19,16 +19,6 @@ from collections.abc import Callable, Sequence
 from functools import cache, reduce
 from typing import TypeVar
 
-from archspec.analysis.cost.masks import (
-    ALL_KEYS,
-    UNKNOWN_KEYS,
-    Masks,
-    Positions,
-    VisibleKeys,
-    intersect_keys,
-    keeps_hidden,
-    unite_keys,
-)
 from archspec.core.algebra import symbols
 from archspec.core.record import Record
 from archspec.ir.fold import (
@@ -41,6 +31,16 @@ from archspec.ir.fold import (
 )
 from archspec.ir.module import Body, Call, Operand, Type
 from archspec.ir.ops import OPS
+from archspec.ir.structure.masks import (
+    ALL_KEYS,
+    UNKNOWN_KEYS,
+    Masks,
+    Positions,
+    VisibleKeys,
+    intersect_keys,
+    keeps_hidden,
+    unite_keys,
+)
 
 
 class ProductOrigin(Record):

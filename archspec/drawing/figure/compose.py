@@ -1,0 +1,431 @@
+"""A figure from its parts: columns of rows, frames around layers, lines, and panels beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias
+
+from archspec.drawing.figure.elements import Element, Flow, Reading
+from archspec.drawing.figure.names import format_shape, lower
+from archspec.drawing.figure.panels import Panel, make_panel
+from archspec.drawing.figure.rows import (
+    GAP,
+    LANE,
+    Place,
+    bypass,
+    connect,
+    draw_element,
+    lanes,
+    place_rows,
+    rows_of,
+    size_of,
+)
+from archspec.drawing.figure.shapes import BADGE, DETAIL, MEMORY, NAME, Circle, Line, Rect, Shape, Text
+from archspec.drawing.figure.stacks import Stack
+from archspec.drawing.plan.metrics import shorten_text, width
+from archspec.ir.structure.parts import Attention
+
+Node: TypeAlias = "Element | Stack"
+
+COLUMN = 104.0
+"""The width of a column of boxes beside panels, in points."""
+
+MIN_STAGES = 3
+"""The number of stacks on one way from which they are stages: boxes, with a layer of the largest beside them."""
+
+PADDING = 7.0
+GUTTER = 10.0
+"""The room for lines beside the boxes."""
+
+
+class Detail(NamedTuple):
+    """What a figure shows: panels of which kinds, and whether a layer of a stack is opened; `gap` is between rows."""
+
+    panels: tuple[str, ...]
+    is_open: bool
+    gap: float
+
+
+DETAILS = (
+    Detail(("attention", "feed_forward", "experts"), True, GAP),
+    Detail(("attention", "feed_forward", "experts"), True, 5.0),
+    Detail(("attention", "experts"), True, 5.0),
+    Detail((), True, 5.0),
+    Detail((), False, 5.0),
+)
+"""From most detail to least."""
+
+
+class Composition:
+    """The shapes of a figure, and its size."""
+
+    def __init__(self, shapes: Sequence[Shape], breadth: float, height: float) -> None:
+        self.shapes = list(shapes)
+        self.breadth = breadth
+        self.height = height
+
+
+class Composer:
+    """Composer of a figure of one model, with one level of detail."""
+
+    def __init__(
+        self, reading: Reading, flow: Flow, stacks: Sequence[Stack], breadth: float, detail: Detail, title: str = ""
+    ) -> None:
+        self.reading = reading
+        self.flow = flow
+        self.stacks = list(stacks)
+        self.breadth = breadth
+        self.detail = detail
+        self.title = title
+        self.shapes: list[Shape] = []
+        self.places: dict[Element, Place] = {}
+        self.frames: dict[Stack, Place] = {}
+        self.node_of: dict[Element, Node] = {e: stack for stack in stacks for e in stack.shown}
+        self.nodes: list[Node] = list(dict.fromkeys(self.node_of.get(e, e) for e in flow.elements))
+        self.memory = [(a, b) for a, b in flow.edges if self._is_memory(a, b)]
+        pairs = [(self.node_of.get(a, a), self.node_of.get(b, b)) for a, b in flow.edges if (a, b) not in self.memory]
+        self.edges = list(dict.fromkeys((a, b) for a, b in pairs if a is not b))
+        self.taps = self._find_taps()
+        self.streams = self._find_streams()
+        for stream in self.streams:
+            open_stack = max(stream, key=lambda stack: (stack.count, stack.params))
+            for stack in stream:
+                stack.is_open = stack is open_stack and len(stream) < MIN_STAGES
+
+    def _is_memory(self, source: Element, target: Element) -> bool:
+        facts = target.facts
+        return isinstance(facts, Attention) and facts.is_cross and bool(target.unit) and source.unit != target.unit
+
+    def _find_taps(self) -> dict[Node, list[Element]]:
+        """Return the outputs that are taken on the way, by the node that they are taken from."""
+        taps: dict[Node, list[Element]] = {}
+        used = {a for a, b in self.edges if not (isinstance(b, Element) and b.kind == "output")}
+        kept = {self.node_of.get(a, a) for a, _ in self.memory}
+        used |= kept
+        for a, b in self.edges:
+            if isinstance(b, Element) and b.kind == "output" and a in used:
+                taps.setdefault(a, []).append(b)
+        self.omitted = {b for a in kept for b in taps.pop(a, [])}  # a memory needs no output of its own
+        return taps
+
+    def compose(self) -> Composition:
+        """Draw the figure."""
+        tapped = {output for outputs in self.taps.values() for output in outputs} | self.omitted
+        nodes = [node for node in self.nodes if node not in tapped]
+        columns, joined = self._columns(nodes)
+        panels = self._panels() if len(columns) == 1 else []
+        stage = self._stage() if len(columns) == 1 and not panels else None
+        room = (
+            COLUMN
+            if panels or stage is not None
+            else (self.breadth - 10.0 * (len(columns) - 1)) / len(columns) - GUTTER - 3
+        )
+        room = min(room, 170.0)
+        step = room + GUTTER + 3 + 10
+        total = step * len(columns) - 10
+        beside = max([COLUMN + GUTTER] * (stage is not None) + [panel.breadth for panel in panels], default=0.0)
+        used = GUTTER + room + 14 + beside if beside else total
+        start = max(0.0, (self.breadth - used) / 2)
+        tops: list[float] = []
+        for number, column in enumerate(columns):
+            x = start + number * step + GUTTER + room / 2
+            tops.append(self._column(column, x, 1.0, room))
+        top = max(tops)
+        if joined:
+            top = self._joined(joined, start + total / 2, top + GAP, min(room, 150.0))
+        self._memory_lines(columns)
+        if panels:
+            self._place_panels(panels, start + GUTTER + room + 3, top)
+        if stage is not None:
+            self._place_stage(stage, start + GUTTER + room + 14, top)
+        lowest = min([0.0, *[shape.y for shape in self.shapes if isinstance(shape, Rect)]])
+        highest = max([top, *[s.y + s.height for s in self.shapes if isinstance(s, Rect)]])
+        highest = max([highest, *[s.y + s.size for s in self.shapes if isinstance(s, Text)]])
+        if self.title:
+            self.shapes.append(Text(self.breadth / 2, highest + 5, self.title, BADGE, bold=True))
+            highest += BADGE + 6
+        moved = [_moved(shape, 0.0, 1.0 - lowest) for shape in self.shapes]
+        return Composition(moved, self.breadth, highest - lowest + 2)
+
+    # Columns ------------------------------------------------------------------------------------------------------
+
+    def _reached(self, node: Node, *, backward: bool) -> set[Node]:
+        seen: set[Node] = set()
+        pending = [node]
+        while pending:
+            current = pending.pop()
+            for a, b in self.edges:
+                origin, other = (b, a) if backward else (a, b)
+                if origin is current and other not in seen:
+                    seen.add(other)
+                    pending.append(other)
+        return seen
+
+    def _find_streams(self) -> list[set[Stack]]:
+        """Return the stacks between which there is a way, together."""
+        streams: list[set[Stack]] = []
+        for stack in self.stacks:
+            linked = {stack, *self._reached(stack, backward=True), *self._reached(stack, backward=False)}
+            own = [stream for stream in streams if stream & linked]
+            if own:
+                own[0].add(stack)
+            else:
+                streams.append({stack})
+        return streams
+
+    def _columns(self, nodes: Sequence[Node]) -> tuple[list[list[Node]], list[Node]]:
+        """Return the nodes of each column, and those that join columns."""
+        streams = self.streams
+        if len(streams) < 2:
+            return [list(nodes)], []
+        columns: list[list[Node]] = [[] for _ in streams]
+        joined: list[Node] = []
+        for node in nodes:
+            around = {node, *self._reached(node, backward=True)}
+            numbers = [i for i, stream in enumerate(streams) if stream & around]
+            if not numbers:
+                after = self._reached(node, backward=False)
+                numbers = [i for i, stream in enumerate(streams) if stream & after][:1] or [0]
+            if len(numbers) == 1:
+                columns[numbers[0]].append(node)
+            else:
+                joined.append(node)
+        side = [n for n in columns[0] if not self._reached(n, backward=False) & streams[0] and n not in streams[0]]
+        for node in side:  # what only joins take, such as a scale
+            after = self._reached(node, backward=False)
+            before = self._reached(node, backward=True)
+            if after & set(joined) and not before:
+                columns[0].remove(node)
+                joined.insert(0, node)
+        return columns, joined
+
+    def _size(self, node: Node, room: float) -> tuple[float, float]:
+        if isinstance(node, Element):
+            return size_of(node, room)
+        if not (node.is_open and self.detail.is_open):
+            return room, size_of(self._closed(node), room)[1]
+        inner = room - (18 if node.marks else 6)
+        _, top = place_rows(self._inner_rows(node), size_of, 0.0, 0.0, inner, gap=self.detail.gap)
+        return room, top + 2 * PADDING + GAP
+
+    def _inner_rows(self, stack: Stack) -> list[list[Element]]:
+        return rows_of(stack.shown, self.flow.edges)
+
+    def _closed(self, stack: Stack) -> Element:
+        """Return a stack as one box, which says what is in it."""
+        main = [e for e in stack.shown if e.kind in ("attention", "state_space", "experts", "feed_forward")]
+        words = " + ".join(dict.fromkeys(lower(e.title) for e in main)) or "layer"
+        if self.detail.is_open and any(stack in stream and len(stream) >= MIN_STAGES for stream in self.streams):
+            words = "layer"  # of which one is drawn
+        shape = format_shape(stack.shown[-1].shape, self.reading.batch)
+        heads = next((e.details.split(" × ")[0] for e in main if e.kind == "attention"), "")
+        details = ", ".join([part for part in (shape, heads) if part])
+        return Element("closed", f"{stack.count} × {words}", details, [])
+
+    def _column(self, nodes: Sequence[Node], x: float, y: float, room: float) -> float:
+        """Place a column from y and draw it; return its upper end."""
+        rows = rows_of(nodes, self.edges)
+
+        def above(node: Node) -> float:
+            badge = 2.0 if isinstance(node, Stack) and self.detail.gap < GAP else 0.0
+            return (NAME + 3) * len(self.taps.get(node, ())) + badge
+
+        places, top = place_rows(rows, self._size, x, y, room, above, self.detail.gap)
+        order = {node: number for number, row in enumerate(rows) for node in row}
+        for node, place in places.items():
+            if isinstance(node, Stack):
+                self._stack(node, place)
+            else:
+                self.places[node] = place
+                self.shapes += draw_element(node, place)
+        skips = [(a, b) for a, b in self.edges if a in order and b in order and order[b] > order[a] + 1]
+        spans = [(places[a].top, places[b].y) for a, b in skips]
+        for (a, b), lane in zip(skips, lanes(spans), strict=True):
+            left = x - room / 2 - GUTTER + 2 - LANE * (lane - 1) * 0.5
+            sideways = isinstance(b, Element) and (b.kind in ("add", "multiply") or b.title.startswith("Add &"))
+            self.shapes.append(bypass(left, (places[a].x, places[a].top + GAP / 3), places[b], sideways=sideways))
+        for a, b in self.edges:
+            if a in order and b in order and order[b] == order[a] + 1:
+                self.shapes.append(connect(places[a], places[b]))
+        for node, outputs in self.taps.items():
+            if node in places:
+                for number, output in enumerate(outputs):
+                    height = places[node].top + 3 + (NAME + 3) * (number + 0.5)
+                    end = places[node].x - 8
+                    self.shapes.append(Line(((places[node].x, height), (end, height))))
+                    title = shorten_text(output.title, DETAIL, end - 2 - (x - room / 2 - GUTTER + 1))
+                    self.shapes.append(Text(end - 2, height - 2, title, DETAIL, "end"))
+        self._entry_shapes(rows, places)
+        return top
+
+    def _entry_shapes(self, rows: Sequence[Sequence[Node]], places: dict[Node, Place]) -> None:
+        """Write the shape of the values that enter the first stack."""
+        for low, high in pairwise(rows):
+            stacks = [node for node in high if isinstance(node, Stack)]
+            if (
+                self.detail.gap == GAP
+                and stacks
+                and len(low) == 1
+                and isinstance(low[0], Element)
+                and low[0].kind != "input"
+            ):
+                place = places[low[0]]
+                shape = format_shape(low[0].shape, self.reading.batch)
+                if shape and width(shape, DETAIL) < place.width / 2 - 4:
+                    self.shapes.append(Text(place.x + 4, place.top + 1.4, shape, DETAIL, "start", italic=True))
+                return
+
+    def _stack(self, stack: Stack, place: Place) -> None:
+        """Draw the layer of a stack in its frame, or as one box."""
+        self.frames[stack] = place
+        if not (stack.is_open and self.detail.is_open):
+            closed = self._closed(stack)
+            self.shapes += draw_element(closed, place)
+            self.places.update(dict.fromkeys(stack.shown, place))
+            return
+        frame = Rect(place.left - GUTTER + 3, place.y, place.width + GUTTER + 0, place.height, "frame", 3.0)
+        self.shapes.append(frame)
+        rows = self._inner_rows(stack)
+        room = place.width - (18 if stack.marks else 6)
+        places, _ = place_rows(rows, size_of, place.x, place.y + PADDING + GAP, room, gap=self.detail.gap)
+        self.places.update(places)
+        order = {element: number for number, row in enumerate(rows) for element in row}
+        entry = Place(place.x, place.y, 0.0, 0.0)
+        inside = [(a, b) for a, b in self.flow.edges if a in order and b in order]
+        entering = dict.fromkeys(
+            b for a, b in self.flow.edges if a not in order and b in order and (a, b) not in self.memory
+        )
+        skips: list[tuple[tuple[float, float], float, Element]] = []
+        for b in entering:
+            if order[b] == 0:
+                self.shapes.append(connect(entry, places[b]))
+            else:
+                skips.append(((place.x, place.y + 4.0), place.y, b))
+        for a, b in inside:
+            if order[b] == order[a] + 1:
+                self.shapes.append(connect(places[a], places[b]))
+            else:
+                skips.append(((places[a].x, places[a].top + GAP / 3), places[a].top, b))
+        spans = [(low, places[b].y) for _, low, b in skips]
+        for (start, _, b), lane in zip(skips, lanes(spans), strict=True):
+            left = place.left - 1.5 - LANE * 0.6 * lane + 1
+            sideways = b.kind in ("add", "multiply") or b.title.startswith("Add &")
+            self.shapes.append(bypass(left, start, places[b], sideways=sideways))
+        for element, own in places.items():
+            self.shapes += draw_element(element, own)
+        for element in stack.shown:
+            if not any(a is element and b in order for a, b in self.flow.edges):
+                self.shapes.append(Line(((places[element].x, places[element].top), (place.x, place.top)), arrow=False))
+        label = f"× {stack.count}"
+        breadth = width(label, BADGE, True) + 8
+        right = place.left + place.width
+        self.shapes.append(Rect(right - breadth - 3, place.top - 6, breadth, 12, "function", 6.0))
+        self.shapes.append(Text(right - breadth / 2 - 3, place.top - 2.6, label, BADGE, bold=True))
+        if stack.marks:
+            self._strip(stack, place)
+
+    def _strip(self, stack: Stack, place: Place) -> None:
+        """Draw a cell a layer, the first at the bottom: dark for those that see all keys."""
+        count = len(stack.marks)
+        cell = min(4.0, (place.height - 20) / count)
+        x = place.left + place.width - 3.2
+        y = place.middle - cell * count / 2
+        for number, is_global in enumerate(stack.marks):
+            self.shapes.append(Rect(x, y + number * cell, 2.6, cell, "core" if is_global else "function", 0.0))
+
+    # Joins, memory and panels -------------------------------------------------------------------------------------
+
+    def _joined(self, nodes: Sequence[Node], x: float, y: float, room: float) -> float:
+        rows = rows_of(nodes, self.edges)
+        places, top = place_rows(rows, self._size, x, y, room, gap=self.detail.gap)
+        order = {node: number for number, row in enumerate(rows) for node in row}
+        for node, place in places.items():
+            assert isinstance(node, Element)
+            self.places[node] = place
+            self.shapes += draw_element(node, place)
+        for a, b in self.edges:
+            if b in order:
+                source = self.frames.get(a) if isinstance(a, Stack) else self.places.get(a)
+                assert source is not None
+                run = min(places[n].y for n in rows[order[b]]) - GAP / 2
+                self.shapes.append(connect(source._replace(ceiling=run - GAP / 2), places[b]))
+        return top
+
+    def _memory_lines(self, columns: Sequence[Sequence[Node]]) -> None:
+        """Draw what layers take from another column, in a color of its own."""
+        for source, target in self.memory:
+            node = self.node_of.get(source, source)
+            start = self.frames.get(node) if isinstance(node, Stack) else self.places.get(node)
+            end = self.places.get(target)
+            if start is None or end is None:
+                continue
+            x = end.left - GUTTER - 3
+            height = start.top + GAP / 2
+            points = ((start.x, start.top), (start.x, height), (x, height), (x, end.middle), (end.left, end.middle))
+            self.shapes.append(Line(points, MEMORY))
+
+    def _panels(self) -> list[Panel]:
+        """Return the panels of the open stack, from its lowest element to its highest."""
+        stacks = [stack for stack in self.stacks if stack.is_open and self.detail.is_open]
+        if len(stacks) != 1:
+            return []
+        breadth = self.breadth - COLUMN - GUTTER - 14.5
+        if breadth > 260:
+            breadth = 230.0
+        chosen = [element for element in stacks[0].shown if element.kind in self.detail.panels]
+        unique = {(element.kind, element.title): element for element in reversed(chosen)}
+        panels = [make_panel(self.reading, element, breadth) for element in reversed(unique.values())]
+        return [panel for panel in panels if panel is not None]
+
+    def _stage(self) -> Stack | None:
+        """Return the stack of which a layer is drawn beside stages: the largest."""
+        stages = [stream for stream in self.streams if len(stream) >= MIN_STAGES]
+        if len(stages) != 1 or not self.detail.is_open:
+            return None
+        return max(stages[0], key=lambda stack: (stack.count, stack.params))
+
+    def _place_stage(self, stack: Stack, x: float, top: float) -> None:
+        """Draw a layer of a stage beside its box."""
+        box = self.frames[stack]
+        stack.is_open = True
+        room, height = self._size(stack, COLUMN - 4)
+        y = min(max(box.middle - height / 2, 8.0), max(top - height - 4, 8.0))
+        right = box.x + box.width / 2
+        left = x + GUTTER - 3
+        self.shapes.append(Line(((right, box.top), (left - 4, y + height)), "#666666", False, True))
+        self.shapes.append(Line(((right, box.y), (left - 4, y)), "#666666", False, True))
+        place = Place(left + room / 2, y, room, height)
+        self._stack(stack, place)
+        self.shapes.append(Line(((place.x, y - 6), (place.x, y)), arrow=False))
+        self.shapes.append(Line(((place.x, place.top), (place.x, place.top + 7))))
+
+    def _place_panels(self, panels: Sequence[Panel], x: float, top: float) -> None:
+        """Place panels beside their elements, without overlaps, within the height of the column if they fit."""
+        x += 11.0
+        total = sum(panel.height for panel in panels) + 8 * (len(panels) - 1)
+        lowest = 0.5 if total <= top else top - total
+        ceiling = top + 1
+        bottoms: list[float] = []
+        for panel in panels:
+            wanted = self.places[panel.element].middle - panel.height / 2
+            bottoms.append(max(wanted, bottoms[-1] + panels[len(bottoms) - 1].height + 8 if bottoms else lowest))
+        for number in reversed(range(len(panels))):
+            limit = ceiling if number + 1 == len(panels) else bottoms[number + 1] - 8
+            bottoms[number] = min(bottoms[number], limit - panels[number].height)
+        for panel, bottom in zip(panels, bottoms, strict=True):
+            box = self.places[panel.element]
+            right = box.x + box.width / 2
+            kind = panel.element.kind
+            self.shapes.append(Line(((right, box.top), (x, bottom + panel.height)), "#666666", False, True))
+            self.shapes.append(Line(((right, box.y), (x, bottom)), "#666666", False, True))
+            self.shapes.append(Rect(x, bottom, panel.breadth, panel.height, f"{kind}_panel", 3.0))
+            self.shapes += [_moved(shape, x, bottom) for shape in panel.shapes]
+
+
+def _moved(shape: Shape, x: float, y: float) -> Shape:
+    match shape:
+        case Line():
+            return shape._replace(points=tuple((a + x, b + y) for a, b in shape.points))
+        case Rect() | Text() | Circle():
+            return shape._replace(x=shape.x + x, y=shape.y + y)

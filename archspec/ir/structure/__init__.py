@@ -1,0 +1,6 @@
+"""The parts of a model, read from its operations, independent of names and roles.
+
+`read.py` finds the parts (`parts.py`): attention, feed-forward networks, experts, state spaces, norms, embeddings and
+heads, each with its facts. `attention.py` finds the products of attention and `masks.py` the keys that masks hide,
+which costs read as well.
+"""
