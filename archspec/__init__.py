@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 
 __version__ = "0.1.0"
+__distribution__ = "archspec-dsl"
 
 
 def __getattr__(name: str) -> object:
@@ -37,3 +38,22 @@ def _exports() -> dict[str, str]:
     with open(os.path.join(os.path.dirname(__file__), "__init__.pyi"), encoding="utf-8") as stub:
         lines = [line.split() for line in stub]
     return {words[-1]: words[1] for words in lines if words[:1] == ["from"]}
+
+
+def _is_beside_other_project() -> bool:
+    """Return whether the unrelated distribution `archspec`, which has files of the same names, is in this folder."""
+    try:
+        names = os.listdir(os.path.dirname(os.path.dirname(__file__)))
+    except OSError:  # not imported from a folder
+        return False
+    return "archspec-" in "".join(names) and any(
+        name.startswith("archspec-") and name.endswith(".dist-info") for name in names
+    )
+
+
+if _is_beside_other_project():
+    from warnings import warn
+
+    from archspec_dsl import conflict_text
+
+    warn(conflict_text(), stacklevel=2)

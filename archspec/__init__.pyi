@@ -114,3 +114,4 @@ from archspec.pytorch.run.to_torch import to_torch as to_torch
 from archspec.pytorch.run.weights import load_weights as load_weights
 
 __version__: str
+__distribution__: str

@@ -202,16 +202,9 @@ class Model:
 
         Raises ValueError for another level, a negative depth, or a depth with a level other than "block".
         """
-        from archspec.drawing.graph import build_graph
+        from archspec.drawing.graph import build_graph, check_level
 
-        if level not in ("layer", "block", "op"):
-            raise ValueError(f"level is 'layer', 'block' or 'op', not {level!r}")
-        if level == "block":
-            depth = 1 if depth is None else depth
-        elif depth is not None:
-            raise ValueError("depth goes with level 'block'")
-        if depth is not None and depth < 0:
-            raise ValueError(f"depth is 0 or more, not {depth}")
+        depth = check_level(level, depth)
         graph = build_graph(self._compilation.body, self._compilation.table, level, depth, fold)
         graph.set_preview(lambda: self._picture(level, depth))
         return graph

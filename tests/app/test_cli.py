@@ -58,7 +58,7 @@ def process(*arguments: str, **options: object) -> subprocess.CompletedProcess[s
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"archspec-dsl {archspec.__version__}\n"
+    assert capsys.readouterr().out == f"archspec-dsl {archspec.__version__} from {ROOT / 'archspec'}\n"
 
 
 @pytest.mark.parametrize(
@@ -124,13 +124,19 @@ def test_the_words_of_help(
 ) -> None:
     """Descriptions alone: `argparse` lays out the names of options differently in each version of Python."""
     monkeypatch.setenv("COLUMNS", "1000")
+
+    def read_help() -> str:
+        return re.sub(r"(?<=\S)(?:  +|\n {10,})", "  ", capsys.readouterr().out)
+
     assert main(["--help"]) == 0
-    whole = capsys.readouterr().out
+    whole = read_help()
     said = [whole]
     for command in re.findall(r"^    (\w+) ", whole, re.MULTILINE):
         assert main([command, "--help"]) == 0
-        description, *groups = capsys.readouterr().out.split("\n\n")[1:]
+        description, *groups = read_help().split("\n\n")[1:]
         told = [re.split(r"  +", line)[-1] for group in groups for line in group.split("\n")[1:]]
+        options = [action for action in parsers()[command]._actions if action.option_strings]
+        told += [" ".join([*o.option_strings, *map(str, o.choices or [o.metavar or ""])]).rstrip() for o in options]
         said.append("\n".join([f"{command}: {description}", *(f"  {line}" for line in told if line)]))
     golden("help.txt", re.sub(r"^usage.*\n\n", "", "\n".join(said)))
 

@@ -1,6 +1,7 @@
 """The graph of every bundled model, at every level."""
 
 import json
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -13,8 +14,10 @@ from paths import DATA
 from small import load
 
 import archspec
+from archspec.app.cli import main
 from archspec.drawing.graph.boxes import Box, build_picture
 from archspec.drawing.graph.dot import to_dot
+from archspec.drawing.graph.formats import format_graph, format_model
 from archspec.drawing.graph.mermaid import to_mermaid
 from archspec.drawing.graph.nodelink import to_node_link
 from archspec.drawing.graph.walk import close_blocks
@@ -565,3 +568,25 @@ block Net(n = 4)(x [n]) -> [n] {
 """
     ).graph()
     assert [*graph.edges()] == [("input:x", "b"), ("b", "d"), ("d", "e"), ("e", "output:output")]
+
+
+@pytest.mark.parametrize("name", each())
+def test_formats_are_the_same_without_networkx(name: str) -> None:
+    model = archspec.load(name)
+    shapes = {tensor.name: tensor.shape for tensor in (*model.tensors, *model.buffers)}
+    for level, depth, fold in (("layer", None, False), ("block", 1, True), ("op", None, True)):
+        graph = model.graph(level, depth, fold=fold)
+        for format in ("dot", "mermaid", "graphml", "gexf", "netron", "model-explorer", "json"):
+            text = format_model(model, format, level, depth, fold)
+            assert text == format_graph(graph, format, name, shapes), format
+
+
+def test_without_networkx(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    monkeypatch.delitem(sys.modules, "archspec.drawing.graph.network", raising=False)
+    with pytest.raises(archspec.ArchError) as raised:
+        archspec.load("bert-base-uncased").graph()
+    (diagnostic,) = raised.value.diagnostics
+    assert diagnostic.code == "missing-package" and "archspec-dsl[graph]" in (diagnostic.help or "")
+    assert main(["graph", "bert-base-uncased", "--to", "dot"]) == 0
+    assert capsys.readouterr().out.startswith("digraph")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import fsum
 from xml.etree import ElementTree
 
 import picture_lint
@@ -55,10 +56,10 @@ def summary(root: Frame) -> str:
     headings = [x for box in boxes for x in box.frame.heading]
     parts = [
         f"{root.w:.1f} x {root.h:.1f}",
-        f"{len(boxes)} boxes {sum(box.x for box in boxes):.1f} {sum(box.y for box in boxes):.1f}",
-        f"{len(headings)} headings {sum(headings):.1f}",
-        f"{len(lines)} lines {sum(x for x, _ in corners):.1f} {sum(y for _, y in corners):.1f}",
-        f"{len(dots)} dots {sum(x for x, _ in dots):.1f} {sum(y for _, y in dots):.1f}",
+        f"{len(boxes)} boxes {fsum(box.x for box in boxes):.1f} {fsum(box.y for box in boxes):.1f}",
+        f"{len(headings)} headings {fsum(headings):.1f}",
+        f"{len(lines)} lines {fsum(x for x, _ in corners):.1f} {fsum(y for _, y in corners):.1f}",
+        f"{len(dots)} dots {fsum(x for x, _ in dots):.1f} {fsum(y for _, y in dots):.1f}",
         f"{sum(line.path.arrow for line in lines)} arrows",
     ]
     return ", ".join(parts)

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from notation import item, tree_of, walk
 
+from archspec.core.diagnostics import ArchError
 from archspec.core.resources import grammar_text, specs_root
 from archspec.language.syntax import store, tree
-from archspec.language.syntax.generate import generate
-from archspec.language.syntax.machine import STARTS, load_tables
+from archspec.language.syntax import tables as parser_tables
+from archspec.language.syntax.tables import STARTS, generate, load_tables
 
 SPECS = sorted(Path(specs_root()).rglob("*.arch"))
 
@@ -27,11 +28,42 @@ def test_the_grammar_has_no_conflict() -> None:
     Lark(grammar_text(), parser="lalr", lexer="contextual", start=list(STARTS), strict=True)
 
 
-def test_the_shipped_tables_are_current() -> None:
+def test_the_tables_are_current() -> None:
     assert json.loads(json.dumps(generate())) == load_tables()
 
 
+@pytest.mark.parametrize("content", [None, "", "{", '{"origin": 0}'])
+def test_missing_and_old_tables_are_generated_again(
+    content: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = load_tables()
+    path = tmp_path / "parser_tables.json"
+    if content is not None:
+        path.write_text(content)
+    monkeypatch.setattr(parser_tables, "PATH", str(path))
+    assert json.loads(json.dumps(load_tables())) == expected
+    assert json.loads(path.read_text()) == expected
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_tables_that_cannot_be_written_are_still_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = load_tables()
+    monkeypatch.setattr(parser_tables, "PATH", str(tmp_path / "missing" / "parser_tables.json"))
+    assert json.loads(json.dumps(load_tables())) == expected
+
+
+def test_a_checkout_without_tables_and_lark_says_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parser_tables, "PATH", str(tmp_path / "parser_tables.json"))
+    monkeypatch.setitem(sys.modules, "lark", None)
+    with pytest.raises(ArchError, match="lark is required") as raised:
+        load_tables()
+    assert [(d.code, d.help) for d in raised.value.diagnostics] == [("missing-package", "run `pip install lark`")]
+
+
 def test_parsing_needs_no_lark() -> None:
+    load_tables()
     program = """
 import sys
 from archspec.core.diagnostics import Report, Source

@@ -409,6 +409,7 @@ def test_an_edit_of_the_package_or_the_grammar_starts_afresh(tmp_path: Path) -> 
     package = tmp_path / "installed"
     for name in ("archspec", "grammars", "specs"):
         shutil.copytree(ROOT / name, package / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "archspec_dsl.py", package)
     environment = {**os.environ, "PYTHONPATH": str(package), "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
     def total() -> int:

@@ -4,8 +4,9 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
-import zipfile
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -55,57 +56,81 @@ def test_what_is_exported_is_there() -> None:
         _ = archspec.nothing  # type: ignore[attr-defined]
 
 
-def test_the_version_has_an_entry_in_the_changelog() -> None:
-    assert f"\n## {archspec.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+def test_there_is_one_version_and_one_entry_of_the_changelog_for_each_release() -> None:
+    pattern = r"^## ((\d+)\.(\d+)\.(\d+)) \((?:unreleased|\d{4}-\d{2}-\d{2})\)$"
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    entries = re.findall(pattern, changelog, re.MULTILINE)
+    assert len(entries) == changelog.count("\n## ") and entries[0][0] == archspec.__version__
+    numbers = [tuple(map(int, parts)) for _, *parts in entries]
+    assert numbers == sorted(set(numbers), reverse=True)
+    assert set(re.findall(r"v(\d+\.\d+\.\d+)", (ROOT / "docs" / "projects.md").read_text())) == {archspec.__version__}
 
 
-def test_the_source_distribution_has_what_tests_read() -> None:
-    included = PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
-    always = {"README.md", "LICENSE", "pyproject.toml", ".gitignore"}
-    tests = "".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
-    read = {
-        *re.findall(r'\b(?:ROOT|REPOSITORY)(?:, | / )"([^"/]+)', tests),
-        *re.findall(r'parent\.parent / "([^"/]+)', tests),
-    }
-    assert read
-    assert {name for name in read - {".git"} if (ROOT / name).exists()} <= {
-        path.strip("/") for path in included
-    } | always
+def test_the_source_distribution_is_small_and_has_what_the_wheel_is_built_from(unpacked: Path, tmp_path: Path) -> None:
+    from hatchling.builders.sdist import SdistBuilder
+
+    (built,) = SdistBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    assert Path(built).stat().st_size < 2_000_000
+    with tarfile.open(built) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+    packed = (str(path.relative_to(unpacked)) for path in unpacked.rglob("*.*") if path.is_file())
+    sources = {re.sub("^archspec/(specs|grammars|docs)/", r"\1/", name) for name in packed if "dist-info" not in name}
+    assert sources - {"archspec/language/syntax/parser_tables.json"} <= inside
+    assert {"README.md", "LICENSE", "CHANGELOG.md", "pyproject.toml", "hatch_build.py"} <= inside
+    assert not {name for name in inside if name.startswith("tests/")}
+
+
+def test_only_what_a_count_needs_is_installed(tmp_path: Path) -> None:
+    config = ROOT / "tests" / "data" / "configs" / "bert-base-uncased-mlm.json"
+    counts = [["bert-base-uncased"], [str(config)], ["bert-base-uncased", "--format", "yaml"]]
+    runs = "\n".join(f"assert main(['count', *{arguments!r}]) == 0" for arguments in counts)
+    imported = modules_after(f"from archspec.app.cli import main\n{runs}", XDG_CACHE_HOME=str(tmp_path))
+    packages = packages_distributions().keys() & {name.partition(".")[0] for name in imported}
+    assert packages - {"archspec", "archspec_dsl", "_yaml"} == {"yaml"}
+    assert [re.match(r"[\w.-]+", line)[0] for line in PROJECT["project"]["dependencies"]] == ["PyYAML"]
+
+
+def test_links_and_pictures_of_the_readme_are_absolute_on_the_package_index(unpacked: Path) -> None:
+    (metadata,) = unpacked.glob("*.dist-info/METADATA")
+    text = metadata.read_text().partition("\n\n")[2]
+    readme = (ROOT / "README.md").read_text()
+    link = re.compile(r'\]\(([^)]+)\)|src="([^"]+)"')
+    targets = [first or second for first, second in link.findall(text)]
+    home = PROJECT["project"]["urls"]["Repository"]
+    raw = home.replace("github.com", "raw.githubusercontent.com")
+    prefixes = (f"{home}/blob/v{archspec.__version__}/", f"{raw}/v{archspec.__version__}/", "#")
+    assert len(targets) > 30 and all(target.startswith((*prefixes, "http")) for target in targets)
+    assert link.sub("", text) == link.sub("", readme)
+    for target in targets:
+        for prefix in prefixes[:2]:
+            path = target.removeprefix(prefix).partition("#")[0]
+            assert path.startswith(("http", "#")) or (ROOT / path).exists(), target
 
 
 def test_the_readmes_test_command_is_the_one_that_ci_runs() -> None:
     command = re.search(r"^.* -m pytest -q -n auto$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
-    assert command and f"\n{command[0]}\n" in (ROOT / "README.md").read_text()
+    assert command and f"\n{command[0].strip()}\n" in (ROOT / "README.md").read_text()
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel's contents, unpacked."""
-    from hatchling.builders.wheel import WheelBuilder
-
-    folder = tmp_path_factory.mktemp("wheel")
-    (built,) = WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])
-    with zipfile.ZipFile(built) as archive:
-        archive.extractall(folder / "contents")
-    return folder / "contents"
-
-
-def test_the_wheel_has_grammar_specs_and_errors_and_nothing_beside_the_package(wheel: Path) -> None:
-    assert {path.name for path in wheel.iterdir()} == {
+def test_the_wheel_has_grammar_specs_and_errors_and_nothing_beside_the_package(unpacked: Path) -> None:
+    assert {path.name for path in unpacked.iterdir()} == {
         "archspec",
+        "archspec_dsl.py",
         f"archspec_dsl-{archspec.__version__}.dist-info",
     }
-    inside = {str(path.relative_to(wheel / "archspec")) for path in (wheel / "archspec").rglob("*") if path.is_file()}
+    inside = {
+        str(path.relative_to(unpacked / "archspec")) for path in (unpacked / "archspec").rglob("*") if path.is_file()
+    }
     ours = {str(path.relative_to(ROOT)) for path in (*ROOT.glob("specs/**/*.*"), *ROOT.glob("grammars/*.lark"))}
     assert ours | {"docs/errors.md", "py.typed", "__main__.py"} <= inside
     inside -= {"app/pytest_plugin.py", "testing.py"}
     assert not [name for name in inside if "test" in name or (name.startswith("docs/") and name != "docs/errors.md")]
 
 
-def test_the_wheel_works_where_nothing_else_is(wheel: Path, tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(wheel), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+def test_the_wheel_works_where_nothing_else_is(unpacked: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(unpacked), "XDG_CACHE_HOME": str(tmp_path / "cache")}
     check = "import archspec, sys; assert archspec.__file__.startswith(sys.argv[1]), archspec.__file__"
-    subprocess.run([sys.executable, "-c", check, str(wheel)], env=environment, cwd=tmp_path, check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", check, str(unpacked)], env=environment, cwd=tmp_path, check=True, timeout=60)
     for arguments in (
         ["count", "bert-base-uncased"],
         ["error"],

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Sequence
 
-from archspec import __version__
+from archspec import __distribution__, __version__
 from archspec.app.cli.commands import COMMANDS
 from archspec.core.resources import package_path
 from archspec.formats.configs.configuration import Configuration
@@ -29,7 +29,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         allow_abbrev=False,
     )
     root.set_defaults(run=_print_short_help)
-    root.add_argument("--version", action="version", version=f"archspec-dsl {__version__}")
+    root.add_argument("--version", action=_PrintVersion, nargs=0, help="show the version and its location, and exit")
     subparsers = root.add_subparsers(prog="archspec", dest="command", metavar="COMMAND")
     named = [name for name in arguments[:1] if name in COMMANDS]
     for name in named or COMMANDS:  # creating the parsers of all commands takes time
@@ -55,6 +55,14 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
         result[name] = argparse.ArgumentParser(prog=f"archspec {name}", description=command.help)
         command.arguments(result[name])
     return result
+
+
+class _PrintVersion(argparse.Action):
+    """An option that prints the version in one line, however long the path is."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(f"{__distribution__} {__version__} from {package_path()}")
+        parser.exit()
 
 
 def _apply_reading_options(options: argparse.Namespace) -> None:

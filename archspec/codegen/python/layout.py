@@ -281,11 +281,29 @@ def double_quoted(text: str) -> str:
         tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
     except (tokenize.TokenError, IndentationError):
         return text
-    shift = [t for t in tokens if t.type == tokenize.STRING and "'" in t.string and '"' not in t.string]
-    for token in reversed(shift):
-        prefix, _, rest = token.string.partition("'")
-        text = f'{text[: token.start[1]]}{prefix}"{rest[:-1]}"{text[token.end[1] :]}'
+    for start, end in reversed(_string_ranges(tokens)):
+        string = text[start:end]
+        if "'" in string and '"' not in string:
+            prefix, _, rest = string.partition("'")
+            text = f'{text[:start]}{prefix}"{rest[:-1]}"{text[end:]}'
     return text
+
+
+def _string_ranges(tokens: Sequence[tokenize.TokenInfo]) -> list[tuple[int, int]]:
+    """Return the ranges of strings in a line. From Python 3.12 on, an f-string is more than one token."""
+    ranges: list[tuple[int, int]] = []
+    starts: list[int] = []
+    for token in tokens:
+        kind = tokenize.tok_name[token.type]
+        if kind == "FSTRING_START":
+            starts.append(token.start[1])
+        elif kind == "FSTRING_END":
+            start = starts.pop()
+            if not starts:
+                ranges.append((start, token.end[1]))
+        elif kind == "STRING" and not starts:
+            ranges.append((token.start[1], token.end[1]))
+    return ranges
 
 
 def _escaped(text: str) -> str:

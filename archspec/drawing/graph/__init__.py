@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from archspec.core.addresses import prefixes
-from archspec.core.diagnostics import make_error
+from archspec.core.diagnostics import make_error, missing_package_error
+from archspec.drawing.graph.plain import PlainGraph
 from archspec.drawing.graph.sheet import GraphBuilder
 from archspec.drawing.graph.walk import EXPANDED_KINDS, traverse
 from archspec.ir.module import Body, gc_paused
@@ -15,15 +16,42 @@ from archspec.ir.table import Table
 if TYPE_CHECKING:
     from archspec.drawing.graph.network import Graph
 
+G = TypeVar("G", "Graph", PlainGraph)
+
 MAX_GRAPH_NODES = 400_000
 _MUTABLE = ("hyperparameters", "constants")
 """The attributes of nodes that are dictionaries."""
 
 
 def build_graph(body: Body, table: Table, level: str = "layer", depth: int | None = None, fold: bool = False) -> Graph:
-    """Return the graph of a model's body; see `Model.graph`. Raises ArchError if it exceeds MAX_GRAPH_NODES nodes."""
-    from archspec.drawing.graph.network import Graph  # which imports networkx
+    """Return the graph of a model's body; see `Model.graph`. Raises ArchError if it is too large."""
+    try:
+        from archspec.drawing.graph.network import Graph  # which imports networkx
+    except ImportError:
+        raise missing_package_error("networkx is required for `Model.graph`, but not installed", "graph") from None
 
+    return _build(Graph, body, table, level, depth, fold)
+
+
+def build_plain_graph(body: Body, table: Table, level: str, depth: int | None, fold: bool) -> PlainGraph:
+    """Return the same without networkx, for formats."""
+    return _build(PlainGraph, body, table, level, depth, fold)
+
+
+def check_level(level: str, depth: int | None) -> int | None:
+    """Return the depth of a level, by default 1 for blocks. Raises ValueError if there is none like it."""
+    if level not in ("layer", "block", "op"):
+        raise ValueError(f"level is 'layer', 'block' or 'op', not {level!r}")
+    if level == "block":
+        depth = 1 if depth is None else depth
+    elif depth is not None:
+        raise ValueError("depth goes with level 'block'")
+    if depth is not None and depth < 0:
+        raise ValueError(f"depth is 0 or more, not {depth}")
+    return depth
+
+
+def _build(make: type[G], body: Body, table: Table, level: str, depth: int | None, fold: bool) -> G:
     size = _estimate_nodes(body, EXPANDED_KINDS[level], None if level != "block" else depth, {})
     if size > MAX_GRAPH_NODES:
         message = f"too many graph nodes: about {size:,}, the limit is {MAX_GRAPH_NODES:,}"
@@ -36,7 +64,7 @@ def build_graph(body: Body, table: Table, level: str = "layer", depth: int | Non
         distinct = table.tensors.distinct
         for role, params in table.tensors.column([(tensor.role or "", tensor.params) for tensor in distinct]):
             roles[role] = roles.get(role, 0) + params
-        graph = Graph(blocks=dict(walker.blocks), model=table.model, params=table.params.total, roles=roles)
+        graph = make(blocks=dict(walker.blocks), model=table.model, params=table.params.total, roles=roles)
         if walker.repeats:
             graph.graph["repeats"] = dict(walker.repeats)
         graph.add_nodes_from(cast("dict[str, dict[str, object]]", walker.sheet.nodes).items())  # copied by networkx

@@ -11,8 +11,7 @@ from archspec.core.reports.text import beside, parameters
 from archspec.drawing.graph.sheet import STORED
 
 if TYPE_CHECKING:
-    from networkx import DiGraph
-
+    from archspec.drawing.graph.plain import AnyGraph
     from archspec.drawing.graph.sheet import NodeData
 
 
@@ -55,7 +54,7 @@ class Picture(NamedTuple):
     roles: tuple[tuple[str, str], ...]
 
 
-def build_picture(graph: DiGraph[str]) -> Picture:
+def build_picture(graph: AnyGraph) -> Picture:
     """Return the picture of a networkx graph from `Model.graph`."""
     ids = {name: f"n{number}" for number, name in enumerate(graph)}
     drawing = _Drawing(graph)
@@ -75,7 +74,7 @@ def build_picture(graph: DiGraph[str]) -> Picture:
 class _Drawing:
     """The boxes of a graph, created on demand. `total` is the number of the model's parameters, 0 if unknown."""
 
-    def __init__(self, graph: DiGraph[str]) -> None:
+    def __init__(self, graph: AnyGraph) -> None:
         self.graph = graph
         self.total: int = graph.graph.get("params", 0)
         self.nodes = {name: cast("NodeData", graph.nodes[name]) for name in graph}

@@ -9,7 +9,7 @@ from archspec.core.reports.roles import style_of
 from archspec.drawing.graph.boxes import Box, Node, Picture, build_picture, replace_unprintable
 
 if TYPE_CHECKING:
-    from networkx import DiGraph
+    from archspec.drawing.graph.plain import AnyGraph
 
 _STYLES = {
     "input": 'style="rounded,filled", fillcolor="#eef1f5", color="#aab3c0"',
@@ -22,7 +22,7 @@ _STYLES = {
 """The attributes of kinds of nodes, in addition to the colors of their role."""
 
 
-def to_dot(graph: DiGraph[str], title: str) -> str:
+def to_dot(graph: AnyGraph, title: str) -> str:
     """Format the graph as a DOT digraph, with blocks as clusters, under a title and the shares of the roles."""
     picture = build_picture(graph)
     lines = [

@@ -17,7 +17,7 @@ from archspec.core.record import Record
 from archspec.drawing.graph.nodelink import to_node_link
 
 if TYPE_CHECKING:
-    from networkx import DiGraph
+    from archspec.drawing.graph.plain import AnyGraph
 
 
 class _Attribute(Record):
@@ -29,7 +29,7 @@ class _Attribute(Record):
     is_json: bool
 
 
-def graphml_text(graph: DiGraph[str]) -> str:
+def graphml_text(graph: AnyGraph) -> str:
     """Format a graph as GraphML."""
     data = to_node_link(graph)
     nodes, edges = _attributes(data["nodes"], ("id",), "n"), _attributes(data["edges"], ("source", "target"), "e")
@@ -56,7 +56,7 @@ def graphml_text(graph: DiGraph[str]) -> str:
     return "\n".join([*lines, "  </graph>", "</graphml>"]) + "\n"
 
 
-def gexf_text(graph: DiGraph[str]) -> str:
+def gexf_text(graph: AnyGraph) -> str:
     """Format a graph as GEXF 1.2."""
     data = to_node_link(graph)
     nodes, edges = _attributes(data["nodes"], ("id",), "n"), _attributes(data["edges"], ("source", "target"), "e")

@@ -11,7 +11,7 @@ from archspec.drawing.graph.boxes import Box, Node, Picture, build_picture, repl
 from archspec.drawing.graph.walk import close_blocks, max_block_depth
 
 if TYPE_CHECKING:
-    from networkx import DiGraph
+    from archspec.drawing.graph.plain import AnyGraph
 
 MAX_EDGES = 500
 MAX_CHARACTERS = 50_000
@@ -21,7 +21,7 @@ _INK = "color:#1c2330"
 _ROUNDED = ("input", "output", "op")
 
 
-def to_mermaid(graph: DiGraph[str], title: str) -> str:
+def to_mermaid(graph: AnyGraph, title: str) -> str:
     """Format the graph as a Mermaid flowchart, with blocks as subgraphs, under a title.
 
     Blocks are closed, the innermost first, until the flowchart is within Mermaid's limits; its title then says so. It
@@ -40,7 +40,7 @@ def to_mermaid(graph: DiGraph[str], title: str) -> str:
     return _flowchart(build_picture(graph), title, note)
 
 
-def _fits(graph: DiGraph[str], text: str) -> bool:
+def _fits(graph: AnyGraph, text: str) -> bool:
     return graph.number_of_edges() <= MAX_EDGES and len(text) <= MAX_CHARACTERS
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypedDict, cast
 
 if TYPE_CHECKING:
-    from networkx import DiGraph
+    from archspec.drawing.graph.plain import AnyGraph
 
 
 class NodeLink(TypedDict):
@@ -19,7 +19,7 @@ class NodeLink(TypedDict):
     edges: list[dict[str, object]]
 
 
-def to_node_link(graph: DiGraph[str]) -> NodeLink:
+def to_node_link(graph: AnyGraph) -> NodeLink:
     """Convert a graph to plain data for JSON: tuples to lists, symbolic dimensions to strings."""
     return {
         "directed": True,

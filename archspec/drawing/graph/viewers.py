@@ -13,15 +13,14 @@ from archspec.core.reports.roles import style_of
 from archspec.drawing.graph.sheet import STORED, Shape
 
 if TYPE_CHECKING:
-    from networkx import DiGraph
-
+    from archspec.drawing.graph.plain import AnyGraph
     from archspec.drawing.graph.sheet import EdgeData, NodeData
 
 _CATEGORIES = {"norm": "Normalization", "attention": "Attention"}
 """Netron's categories of layers, by role; it colors nodes by them."""
 
 
-def to_netron(graph: DiGraph[str], name: str, shapes: Mapping[str, Shape]) -> dict[str, object]:
+def to_netron(graph: AnyGraph, name: str, shapes: Mapping[str, Shape]) -> dict[str, object]:
     """Return a graph in Netron's own format; `shapes` are those of stored tensors."""
     return {
         "signature": "netron:archspec",  # which must be first
@@ -35,7 +34,7 @@ def to_netron(graph: DiGraph[str], name: str, shapes: Mapping[str, Shape]) -> di
 class _NetronGraph:
     """A graph with numbered values: the outputs of nodes, and stored tensors."""
 
-    def __init__(self, graph: DiGraph[str], shapes: Mapping[str, Shape]) -> None:
+    def __init__(self, graph: AnyGraph, shapes: Mapping[str, Shape]) -> None:
         self.graph = graph
         self.shapes = shapes
         self.values: list[Mapping[str, object]] = []
@@ -115,14 +114,14 @@ class _NetronGraph:
         return len(self.values) - 1
 
 
-def to_model_explorer(graph: DiGraph[str], name: str, shapes: Mapping[str, Shape]) -> dict[str, object]:
+def to_model_explorer(graph: AnyGraph, name: str, shapes: Mapping[str, Shape]) -> dict[str, object]:
     """Return a graph in the format of Model Explorer, with the segments of addresses as groups."""
     nodes = [_explorer_node(graph, node, shapes) for node in graph]
     groups = {"": {"model": name, "parameters": f"{graph.graph['params']:,}"}, **_groups(graph)}
     return {"label": name, "graphs": [{"id": name, "nodes": nodes, "groupNodeAttributes": groups}]}
 
 
-def _explorer_node(graph: DiGraph[str], name: str, shapes: Mapping[str, Shape]) -> dict[str, object]:
+def _explorer_node(graph: AnyGraph, name: str, shapes: Mapping[str, Shape]) -> dict[str, object]:
     data = _node(graph, name)
     incoming: list[dict[str, str]] = []
     for before in graph.predecessors(name):
@@ -164,7 +163,7 @@ def _namespace(path: Iterable[str]) -> str:
     return "/".join(groups)
 
 
-def _groups(graph: DiGraph[str]) -> dict[str, dict[str, str]]:
+def _groups(graph: AnyGraph) -> dict[str, dict[str, str]]:
     """Return the types of blocks and the parameters of groups."""
     types: dict[str, str] = graph.graph["blocks"]
     found: dict[str, dict[str, str]] = {}
@@ -191,7 +190,7 @@ def _style(data: NodeData) -> dict[str, object]:
     return {"style": {"backgroundColor": shade.fill, "borderColor": shade.line}}
 
 
-def _node(graph: DiGraph[str], name: str) -> NodeData:
+def _node(graph: AnyGraph, name: str) -> NodeData:
     return cast("NodeData", graph.nodes[name])
 
 

@@ -14,20 +14,19 @@ from archspec.ir.module import Body, BodyCache, Call, Constant, Module, find_mem
 from archspec.ir.work import WorkSum
 
 if TYPE_CHECKING:
-    from networkx import DiGraph
-
+    from archspec.drawing.graph.plain import AnyGraph
     from archspec.drawing.graph.sheet import NodeData
 
 
 # Graphs in which blocks are closed: one node for all that is applied in them.
 
 
-def max_block_depth(graph: DiGraph[str]) -> int:
+def max_block_depth(graph: AnyGraph) -> int:
     """Return how many blocks are around the innermost nodes of a graph from `Model.graph`."""
     return max((len(path) for _, path in graph.nodes(data="path")), default=0)
 
 
-def close_blocks(graph: DiGraph[str], depth: int) -> DiGraph[str]:
+def close_blocks(graph: AnyGraph, depth: int) -> AnyGraph:
     """Return a graph in which the blocks with `depth` blocks around them are nodes; its `params` have the same sum."""
     blocks: dict[str, str] = graph.graph.get("blocks", {})
     shown: dict[str, str] = {}

@@ -18,7 +18,7 @@ from pathlib import Path
 from archspec.core.record import Record
 from archspec.core.resources import folder_path, grammar_text
 from archspec.language.highlight.tokens import CONSTANTS, CONTROL, WORDS, styles
-from archspec.language.syntax.machine import load_tables
+from archspec.language.syntax.tables import load_tables
 
 EDITORS = Path(folder_path("editors"))
 

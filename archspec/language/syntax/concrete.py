@@ -11,8 +11,9 @@ from typing import TypeAlias
 
 from archspec.core.diagnostics import Report, Source
 from archspec.core.record import Record
-from archspec.language.syntax.machine import ArchSyntaxError, Children, Parser, Token, load_tables
+from archspec.language.syntax.machine import ArchSyntaxError, Children, Parser, Token
 from archspec.language.syntax.parse import CONTEXTUAL, parse_source
+from archspec.language.syntax.tables import load_tables
 from archspec.language.syntax.tree import Comment, UnparsedRange
 
 MAX_HEIGHT = 300

@@ -1,20 +1,12 @@
-"""The lexer and the table-driven LALR(1) parser. The tables, generated from the grammar, define the language."""
+"""The lexer and the table-driven LALR(1) parser. `tables.py` generates the tables from the grammar."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypedDict
 
 from archspec.core.record import Record, from_values
-from archspec.core.resources import package_path
-
-# Parser tables: plain data, shipped with the package, so that parsing does not need lark.
-
-PATH = package_path("language", "syntax", "parser_tables.json")
-
-STARTS = ("file", "item", "statement", "step", "expect", "expr")
 
 Rule: TypeAlias = tuple[str, str, int, list[int]]
 """A production: its symbol, action, size, and inlined positions.
@@ -29,21 +21,16 @@ class ParserData(TypedDict):
 
     `actions` maps, for each state, the kind of the next token to an action: n >= 0 shifts to state n, n < 0 reduces by
     `rules[~n]`. `gotos` maps the symbol of a reduction to the next state. `starts` holds the first and the last state
-    of each start symbol.
+    of each start symbol. `origin` is the checksum of what they were generated from.
     """
 
+    origin: int
     actions: list[dict[str, int]]
     gotos: list[dict[str, int]]
     rules: list[Rule]
     starts: dict[str, list[int]]
     literals: list[str]
     patterns: dict[str, str]
-
-
-def load_tables() -> ParserData:
-    """Return the tables that `archspec.language.syntax.generate` wrote."""
-    with open(PATH, encoding="utf-8") as file:
-        return json.load(file)
 
 
 Children: TypeAlias = list[Any]

@@ -222,7 +222,7 @@ def _explain_keyword(context: ErrorContext) -> Advice | None:
         return Advice(
             f"expected an address, found the keyword `{word.text}`", f'quote it in an address: `"{word.text}"`', span
         )
-    if word.text in _DECLARATION_KEYWORDS:
+    if word.text in _DECLARATION_KEYWORDS and innermost_open_bracket(context.before) is None:
         help = f"use a colon to declare: `{context.first.text}: {word.text} ...`"
         return Advice(help=help) if context.previous.text == "=" else None
     if follows_keyword or "NAME" in context.accepted:

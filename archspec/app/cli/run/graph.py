@@ -107,8 +107,7 @@ def _render_data(options: Namespace, model: Model, format: str, level: str) -> s
         from archspec.drawing.page.page import page  # imported late: only html needs it
 
         return page(model)
-    from archspec.drawing.graph.formats import format_graph
+    from archspec.drawing.graph.formats import format_model
 
     fold = format in PICTURE_SOURCE_FORMATS if options.fold is None else options.fold
-    shapes = {tensor.name: tensor.shape for tensor in (*model.tensors, *model.buffers)}
-    return format_graph(model.graph(level, options.depth, fold=fold), format, model.name, shapes)
+    return format_model(model, format, level, options.depth, fold)

@@ -1,22 +1,66 @@
-"""Generate the parser tables that the package ships.
+"""Parser tables: plain data, which lark generates from the grammar, so that parsing does not need lark.
 
-Run `python -m archspec.language.syntax.generate` after a change of the grammar. A test checks that they are current.
+A wheel contains the tables. In a checkout, `load_tables` generates them if they are missing or older than the grammar.
 """
 
 from __future__ import annotations
 
 import json
+import os
+from contextlib import suppress
 from typing import Any, NoReturn
+from zlib import crc32
 
-from archspec.core.resources import grammar_text
-from archspec.language.syntax.machine import PATH, STARTS, ParserData, Rule
+from archspec.core.diagnostics import make_error
+from archspec.core.resources import grammar_path, grammar_text, package_path
+from archspec.language.syntax.machine import ParserData, Rule
+
+PATH = package_path("language", "syntax", "parser_tables.json")
+
+STARTS = ("file", "item", "statement", "step", "expect", "expr")
+
+
+def load_tables() -> ParserData:
+    """Return the tables. Raises ArchError if they must be generated and lark is not installed."""
+    is_checkout = not os.path.isdir(package_path("grammars"))
+    origin = _fingerprint() if is_checkout else None
+    with suppress(OSError, ValueError):
+        with open(PATH, encoding="utf-8") as file:
+            tables: ParserData = json.load(file)
+        if not is_checkout or tables["origin"] == origin:
+            return tables
+    tables = generate()
+    with suppress(OSError):  # in a read-only checkout, they are generated each time
+        write_tables(tables)
+    return tables
+
+
+def write_tables(tables: ParserData) -> None:
+    """Write the tables to their file, which other processes may read at the same time."""
+    temporary = f"{PATH}.{os.getpid()}"
+    with open(temporary, "w", encoding="utf-8") as file:
+        file.write(json.dumps(tables, separators=(",", ":")) + "\n")
+    os.replace(temporary, PATH)
+
+
+def _fingerprint() -> int:
+    """Return a checksum of the grammar and of this module."""
+    result = 0
+    for path in (grammar_path(), __file__):
+        with open(path, "rb") as file:
+            result = crc32(file.read(), result)
+    return result
 
 
 def generate() -> ParserData:
     """Generate the tables from the grammar with lark."""
-    from lark import Lark
-    from lark.grammar import Rule as LarkRule
-    from lark.lexer import Lexer, TerminalDef
+    try:
+        from lark import Lark
+        from lark.grammar import Rule as LarkRule
+        from lark.lexer import Lexer, TerminalDef
+    except ImportError:
+        message = "lark is required to generate the parser tables of a checkout, but not installed"
+        raise make_error("missing-package", message, help="run `pip install lark`") from None
 
     class NoLexer(Lexer):
         """A stub: only the parser tables are used, and creating lark's lexer is slow."""
@@ -56,6 +100,7 @@ def generate() -> ParserData:
     starts = {start: [table["start_states"][start], table["end_states"][start]] for start in STARTS}
     literals = [p.value for p in patterns.values() if p.type == "str"]
     data: ParserData = {
+        "origin": _fingerprint(),
         "actions": actions,
         "gotos": gotos,
         "rules": rules,
@@ -104,8 +149,3 @@ def _convert_rule(data: dict[str, Any]) -> Rule:
     else:
         action = data["alias"] or origin
     return origin, action, len(symbols), inlined
-
-
-if __name__ == "__main__":
-    with open(PATH, "w", encoding="utf-8") as file:
-        file.write(json.dumps(generate(), separators=(",", ":")) + "\n")
