@@ -10,8 +10,9 @@ from archspec.drawing.figure.compose import DETAILS, Composer, Composition
 from archspec.drawing.figure.elements import Reading, read_flow
 from archspec.drawing.figure.shapes import to_svg, to_tikz
 from archspec.drawing.figure.stacks import find_stacks
+from archspec.drawing.graph import build_plain_graph
 from archspec.pipeline.compile import as_model
-from archspec.pipeline.model import ModelLike
+from archspec.pipeline.model import ModelLike, get_compilation
 
 POINTS = {"in": 72.0, "cm": 72 / 2.54, "mm": 72 / 25.4, "pt": 1.0}
 SLIDE = (480.0, 270.0, 2.0)
@@ -75,7 +76,9 @@ def figure(
     breadth, most, scale = _page(width, height)
     if detail is not None and not 0 <= detail < len(DETAILS):
         raise make_error("usage", f"unknown detail {detail}", help=f"use a number from 0 to {len(DETAILS) - 1}")
-    reading = Reading(compiled.graph("layer", fold=True), compiled.parts, {t.name: t.shape for t in compiled.tensors})
+    compilation = get_compilation(compiled)
+    graph = build_plain_graph(compilation.body, compilation.table, "layer", None, fold=True)
+    reading = Reading(graph, compiled.parts, {tensor.name: tensor.shape for tensor in compiled.tensors})
     for level in range(len(DETAILS)) if detail is None else (detail,):
         flow = read_flow(reading)
         stacks = find_stacks(flow)

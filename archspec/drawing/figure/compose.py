@@ -40,7 +40,7 @@ GUTTER = 10.0
 
 
 class Detail(NamedTuple):
-    """What a figure shows: panels of which kinds, and whether a layer of a stack is opened; `gap` is between rows."""
+    """A level of detail: the kinds of panels, whether a layer of each stack is opened, and the `gap` between rows."""
 
     panels: tuple[str, ...]
     is_open: bool
@@ -98,15 +98,15 @@ class Composer:
         return isinstance(facts, Attention) and facts.is_cross and bool(target.unit) and source.unit != target.unit
 
     def _find_taps(self) -> dict[Node, list[Element]]:
-        """Return the outputs that are taken on the way, by the node that they are taken from."""
+        """Return the outputs that are operands on the way, by the node that they are operands from."""
         taps: dict[Node, list[Element]] = {}
         used = {a for a, b in self.edges if not (isinstance(b, Element) and b.kind == "output")}
-        kept = {self.node_of.get(a, a) for a, _ in self.memory}
-        used |= kept
+        memories = {self.node_of.get(a, a) for a, _ in self.memory}
+        used |= memories
         for a, b in self.edges:
             if isinstance(b, Element) and b.kind == "output" and a in used:
                 taps.setdefault(a, []).append(b)
-        self.omitted = {b for a in kept for b in taps.pop(a, [])}  # a memory needs no output of its own
+        self.omitted = {b for a in memories for b in taps.pop(a, [])}  # a memory needs no output of its own
         return taps
 
     def compose(self) -> Composition:
@@ -182,8 +182,8 @@ class Composer:
         columns: list[list[Node]] = [[] for _ in streams]
         joined: list[Node] = []
         for node in nodes:
-            around = {node, *self._reached(node, backward=True)}
-            numbers = [i for i, stream in enumerate(streams) if stream & around]
+            linked = {node, *self._reached(node, backward=True)}
+            numbers = [i for i, stream in enumerate(streams) if stream & linked]
             if not numbers:
                 after = self._reached(node, backward=False)
                 numbers = [i for i, stream in enumerate(streams) if stream & after][:1] or [0]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
 from typing import Any
-
-import networkx as nx
 
 from archspec.core.addresses import last_segment, parent
 from archspec.drawing.figure.names import (
@@ -21,7 +20,7 @@ from archspec.drawing.figure.names import (
     humanize,
     lower,
 )
-from archspec.drawing.graph.network import Graph
+from archspec.drawing.graph.plain import PlainGraph
 from archspec.ir.structure.parts import (
     Attention,
     Embedding,
@@ -84,8 +83,8 @@ class Flow:
         """Remove an element; with `bridge`, what it takes goes to what uses it."""
         added = [(a, b) for a in self.sources(element) for b in self.users(element)] if bridge else []
         self.elements.remove(element)
-        kept = [edge for edge in self.edges if element not in edge]
-        self.edges = list(dict.fromkeys([*kept, *added]))
+        others = [edge for edge in self.edges if element not in edge]
+        self.edges = list(dict.fromkeys([*others, *added]))
 
     def merge(self, elements: Sequence[Element], element: Element) -> None:
         """Replace elements by one, at the place of the last."""
@@ -99,12 +98,10 @@ class Flow:
 class Reading:
     """A graph whose nodes belong to parts."""
 
-    def __init__(self, graph: Graph, parts: Sequence[Part], shapes: Mapping[str, Sequence[int]]) -> None:
+    def __init__(self, graph: PlainGraph, parts: Sequence[Part], shapes: Mapping[str, Sequence[int]]) -> None:
         self.graph = graph
-        self.data: dict[str, dict[str, Any]] = {node: data for node, data in graph.nodes(data=True)}  # noqa: C416
-        self.order: list[str] = list(
-            nx.lexicographical_topological_sort(graph, {n: i for i, n in enumerate(graph)}.get)
-        )
+        self.data: dict[str, dict[str, Any]] = graph.nodes
+        self.order = _order(graph)
         self.parts = list(parts)
         self.shapes = shapes
         self.owner: dict[str, Part] = {}
@@ -143,7 +140,7 @@ class Reading:
     def _between(self, nodes: Sequence[str]) -> set[str]:
         """Return the nodes on ways from some nodes to others of them, of no part or of norms."""
 
-        def reach(neighbors: Any) -> set[str]:
+        def reach(neighbors: Callable[[str], Iterator[str]]) -> set[str]:
             seen: set[str] = set()
             pending = list(nodes)
             while pending:
@@ -155,15 +152,34 @@ class Reading:
                         pending.append(node)
             return seen
 
-        return reach(self.graph.successors) & reach(self.graph.predecessors)
+        def successors(node: str) -> Iterator[str]:
+            return (b for _, b, _ in self.graph.out_edges(node, data=True))
+
+        return reach(successors) & reach(self.graph.predecessors)
 
     def live_sources(self, node: str) -> Iterator[str]:
         """Yield the nodes whose numbers a node takes, or whose ids if it looks them up, in the order of operands."""
         takes_ids = isinstance(getattr(self.owner.get(node), "facts", None), Embedding)
-        edges = [(min(data["positions"]), source, data) for source, _, data in self.graph.in_edges(node, data=True)]
-        for _, source, data in sorted(edges, key=lambda edge: edge[0]):
+        edges = [(self.graph.edges[source, node], source) for source in self.graph.predecessors(node)]
+        for data, source in sorted(edges, key=lambda edge: min(edge[0]["positions"])):
             if data["dtype"] == "real" or takes_ids:
                 yield source
+
+
+def _order(graph: PlainGraph) -> list[str]:
+    """Return the nodes such that each is after those that it takes, otherwise in program order."""
+    numbers = {node: number for number, node in enumerate(graph)}
+    missing = {node: len([*graph.predecessors(node)]) for node in graph}
+    ready = [(number, node) for node, number in numbers.items() if not missing[node]]
+    order: list[str] = []
+    while ready:
+        _, node = heappop(ready)
+        order.append(node)
+        for _, target, _ in graph.out_edges(node, data=True):
+            missing[target] -= 1
+            if not missing[target]:
+                heappush(ready, (numbers[target], target))
+    return order
 
 
 def _units(data: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
@@ -194,10 +210,10 @@ def read_flow(reading: Reading) -> Flow:
 
     for node in reading.order:
         data = reading.data[node]
-        taken = list(dict.fromkeys([e for source in reading.live_sources(node) for e in sources[source]]))
-        element = _element_of(reading, node, data, taken, add) or _composite_of(data, taken, edges)
+        operands = list(dict.fromkeys([e for source in reading.live_sources(node) for e in sources[source]]))
+        element = _element_of(reading, node, data, operands, add) or _composite_of(data, operands, edges)
         if element is None:
-            sources[node] = taken
+            sources[node] = operands
             continue
         if node not in element.nodes:
             element.nodes.append(node)
@@ -206,7 +222,7 @@ def read_flow(reading: Reading) -> Flow:
         element.repeat = max(element.repeat, data.get("repeat", 1))
         element.shape = tuple(data["shape"])
         element.block = data["path"][-1] if data["path"] else ""
-        edges += [(source, element) for source in taken if source is not element]
+        edges += [(source, element) for source in operands if source is not element]
         sources[node] = [element]
     flow = Flow(order, edges)
     _absorb(flow)
@@ -215,7 +231,7 @@ def read_flow(reading: Reading) -> Flow:
 
 
 def _element_of(
-    reading: Reading, node: str, data: Mapping[str, Any], taken: Sequence[Element], add: Any
+    reading: Reading, node: str, data: Mapping[str, Any], operands: Sequence[Element], add: Any
 ) -> Element | None:
     """Return the element of a node; None for a node that only moves, masks or scales what it takes."""
     part, kind, type = reading.owner.get(node), data["kind"], data["type"]
@@ -239,22 +255,22 @@ def _element_of(
             node, Element("parameter", humanize(last_segment(node)), format_shape(data["shape"], reading.batch), [node])
         )
     if kind == "layer" and data.get("params"):
-        return add(node, _layer_element(reading, node, data, taken))
+        return add(node, _layer_element(reading, node, data, operands))
     activation = activation_of(type)
-    if any(element.kind == "experts" for element in taken) and type not in ("add", "sub"):
+    if any(element.kind == "experts" for element in operands) and type not in ("add", "sub"):
         return None
-    if len(taken) > 1 and type in ("add", "sub"):
+    if len(operands) > 1 and type in ("add", "sub"):
         return add(node, Element("add", "+", "", [node]))
-    if len(taken) > 1 and type in ("mul", "div"):
+    if len(operands) > 1 and type in ("mul", "div"):
         return add(node, Element("multiply", "×", "", [node]))
-    if len(taken) > 1:
+    if len(operands) > 1:
         return add(node, Element("function", _FUNCTIONS.get(type, humanize(type)), "", [node]))
-    if len(taken) == 1 and activation is not None:
-        if taken[0].kind in ("linear", "convolution") and "+" not in taken[0].title:
-            taken[0].title += f" + {activation}"
+    if len(operands) == 1 and activation is not None:
+        if operands[0].kind in ("linear", "convolution") and "+" not in operands[0].title:
+            operands[0].title += f" + {activation}"
             return None
-        return add(node, Element("function", activation, "", [node])) if taken[0].kind != "function" else None
-    if len(taken) == 1 and type in _POOLS and len(data["shape"]) < len(taken[0].shape):
+        return add(node, Element("function", activation, "", [node])) if operands[0].kind != "function" else None
+    if len(operands) == 1 and type in _POOLS and len(data["shape"]) < len(operands[0].shape):
         return add(node, Element("function", _pool_title(type, data.get("hyperparameters", {})), "", [node]))
     return None
 
@@ -267,13 +283,13 @@ def _pool_title(type: str, settings: Mapping[str, object]) -> str:
 
 
 def _composite_of(
-    data: Mapping[str, Any], taken: Sequence[Element], edges: Sequence[tuple[Element, Element]]
+    data: Mapping[str, Any], operands: Sequence[Element], edges: Sequence[tuple[Element, Element]]
 ) -> Element | None:
     """Return the experts whose results an operation weighs, by what they take themselves."""
     if data["type"] in ("add", "sub") or data["kind"] != "op":
         return None
-    for element in taken:
-        if element.kind == "experts" and all(e is element or (e, element) in edges for e in taken):
+    for element in operands:
+        if element.kind == "experts" and all(e is element or (e, element) in edges for e in operands):
             return element
     return None
 
@@ -307,12 +323,12 @@ def _layer_title(node: str) -> str:
     )
 
 
-def _layer_element(reading: Reading, node: str, data: Mapping[str, Any], taken: Sequence[Element]) -> Element:
+def _layer_element(reading: Reading, node: str, data: Mapping[str, Any], operands: Sequence[Element]) -> Element:
     shapes = [tuple(reading.shapes[name]) for name in data.get("tensors") or () if name in reading.shapes]
     matrix = max(shapes, key=len, default=())
     if len(matrix) > 2:
         kernel = "×".join(map(format_size, matrix[2:]))
-        inputs = [element.shape[1] for element in taken if len(element.shape) == len(matrix)]
+        inputs = [element.shape[1] for element in operands if len(element.shape) == len(matrix)]
         input_width = inputs[0] if inputs and isinstance(inputs[0], int) else matrix[1]
         word = "Depthwise conv" if input_width == matrix[0] != matrix[1] == 1 else "Grouped conv"
         title = f"{'Conv' if input_width == matrix[1] else word} {kernel}"

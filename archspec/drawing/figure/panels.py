@@ -100,7 +100,7 @@ def _is_too_wide(element: Element, room: float) -> bool:
 
 
 def _columns(inner: Flow, rows: Sequence[Sequence[Element]]) -> dict[Element, int]:
-    """Return a column for each element: that of what it takes, if no other line passes there."""
+    """Return a column for each element, if possible the one below, unless another line passes there."""
     columns: dict[Element, int] = {}
     order = {e: number for number, row in enumerate(rows) for e in row}
     for number, row in enumerate(rows):
@@ -129,25 +129,25 @@ def _inner_flow(reading: Reading, element: Element) -> Flow:
             continue
         data = reading.data[node]
         inner_sources = [s for s in reading.live_sources(node) if s in inside]
-        taken = list(dict.fromkeys([e for s in inner_sources for e in sources[s]]))
-        made = _inner_element(reading, node, taken, element, rotary=rotary)
-        if made is None:
-            sources[node] = taken
+        operands = list(dict.fromkeys([e for s in inner_sources for e in sources[s]]))
+        new = _inner_element(reading, node, operands, element, rotary=rotary)
+        if new is None:
+            sources[node] = operands
             continue
-        if made.kind == "core":
+        if new.kind == "core":
             if cores:
-                made = cores[0]
-            cores.append(made)
-        made.shape = tuple(data["shape"])
-        if made not in elements:
-            elements.append(made)
-        edges += [(e, made) for e in taken if e is not made]
-        sources[node] = [made]
+                new = cores[0]
+            cores.append(new)
+        new.shape = tuple(data["shape"])
+        if new not in elements:
+            elements.append(new)
+        edges += [(e, new) for e in operands if e is not new]
+        sources[node] = [new]
     return Flow(elements, edges)
 
 
 def _inner_element(
-    reading: Reading, node: str, taken: Sequence[Element], element: Element, *, rotary: bool
+    reading: Reading, node: str, operands: Sequence[Element], element: Element, *, rotary: bool
 ) -> Element | None:
     data = reading.data[node]
     kind, type = data["kind"], data["type"]
@@ -162,12 +162,12 @@ def _inner_element(
     activation = activation_of(type)
     if activation is not None and isinstance(element.facts, FeedForward):
         return Element("function", activation, "", [node])
-    if rotary and "rot" in type and taken:
+    if rotary and "rot" in type and operands:
         return Element("function", "RoPE", "", [node])
-    if len(taken) > 1 and type in ("mul", "add") and not isinstance(element.facts, Attention):
+    if len(operands) > 1 and type in ("mul", "add") and not isinstance(element.facts, Attention):
         return Element("multiply" if type == "mul" else "add", "", "", [node])
-    is_core = type in _CORES or (len(taken) > 1 and type not in ("concat", "add", "mul"))
-    if isinstance(element.facts, Attention) and is_core and taken:
+    is_core = type in _CORES or (len(operands) > 1 and type not in ("concat", "add", "mul"))
+    if isinstance(element.facts, Attention) and is_core and operands:
         facts = element.facts
         words = ["causal"] if facts.causal else []
         if facts.window is not None and "global" not in element.details:

@@ -108,10 +108,10 @@ def draw_element(element: Element, place: Place) -> list[Shape]:
     if element.kind in ("input", "output"):
         title = element.title
         shape = f"[{element.details}]" if element.details else ""
-        whole = width(title, NAME) + 3 + width(shape, DETAIL)
-        if not shape or whole > place.width:
-            shape, whole = "", width(title, NAME)
-        left = place.x - whole / 2
+        length = width(title, NAME) + 3 + width(shape, DETAIL)
+        if not shape or length > place.width:
+            shape, length = "", width(title, NAME)
+        left = place.x - length / 2
         label: list[Shape] = [Text(left, place.y + 2, title, NAME, "start")]
         if shape:
             label.append(Text(left + width(title, NAME) + 3, place.y + 2, shape, DETAIL, "start", italic=True))
@@ -156,8 +156,8 @@ def lanes(spans: Sequence[tuple[float, float]]) -> list[int]:
     """Return a lane for each span of heights, such that spans of one lane do not overlap."""
     result: list[int] = []
     for low, high in spans:
-        taken = {lane for lane, (a, b) in zip(result, spans, strict=False) if a < high and low < b}
-        result.append(next(lane for lane in range(len(spans)) if lane not in taken))
+        operands = {lane for lane, (a, b) in zip(result, spans, strict=False) if a < high and low < b}
+        result.append(next(lane for lane in range(len(spans)) if lane not in operands))
     return result
 
 

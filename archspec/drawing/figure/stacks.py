@@ -19,7 +19,7 @@ _SMALL = ("norm", "parameter", "embedding", "add", "multiply", "function")
 
 
 class Stack:
-    """Layers that look alike: `count` of them, of which the elements `shown` are those of one.
+    """Layers that look alike, `count` in number; `shown` are the elements of one.
 
     `is_open` is whether their elements are drawn. `marks` has one entry a layer if layers differ in a window: whether
     it sees all keys.
@@ -120,7 +120,7 @@ def _drop_returns(flow: Flow, unit: Sequence[Element]) -> None:
 
 
 def _merge_units(flow: Flow, unit: Sequence[Element], into: Sequence[Element]) -> None:
-    """Let a layer be drawn as another that looks alike: its ways from and to others are those of that one."""
+    """Draw a layer as another that looks alike, with the lines of both."""
     blocks = SequenceMatcher(None, [e.kind for e in unit], [e.kind for e in into], autojunk=False).get_matching_blocks()
     twins = {unit[block.a + i]: into[block.b + i] for block in blocks for i in range(block.size)}
     for element in unit:
