@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import archspec
-from archspec import ArchError
+from archspec import ArchError, testing
 from archspec.analysis.scaffold import api, tensors
 from archspec.analysis.scaffold.structure import (
     LoopIndex,
@@ -24,7 +24,6 @@ from archspec.analysis.scaffold.structure import (
 from archspec.analysis.scaffold.tensors import TensorSketch as Sketch
 from archspec.core import resources
 from archspec.formats.checkpoints.entries import Checkpoint, Entry
-from archspec.pipeline.compile import check
 from archspec.testing import main
 
 Tensors = dict[str, tuple[int, ...]]
@@ -39,7 +38,7 @@ def proven(folder: Path, path: Path) -> str:
     text = archspec.scaffold(path)
     spec = folder / "scaffold.arch"
     spec.write_text(text)
-    assert check(str(spec)).diagnostics == []
+    assert testing.check(str(spec)) == []
     found = archspec.verify(str(spec), path)
     assert found.is_exact and not found.spellings and not found.notes
     return text

@@ -15,12 +15,11 @@ from typing import Any
 import pytest
 from paths import ROOT
 
-from archspec import Source, Span
+from archspec import Source, Span, testing
 from archspec.compiler.evaluate.program import Program
 from archspec.compiler.resolve.unit import Definition
 from archspec.core.diagnostics import Report
 from archspec.language.syntax.parse import parse
-from archspec.pipeline.compile import check
 
 types = pytest.importorskip("lsprotocol.types")
 client_module = pytest.importorskip("pygls.lsp.client")
@@ -953,7 +952,7 @@ def fuzz(editor: Editor, folder: Path, texts: list[str], rounds: int, seed: int)
         editor.of("document_symbol", uri)
         editor.of("folding_range", uri)
         path.write_text(text)
-        expected = check(str(path), root=str(folder)).diagnostics
+        expected = testing.check(str(path), root=str(folder))
         shown = [(d.code, d.message.split("\n")[0]) for d in editor.diagnostics(uri)]
         assert shown == [(d.code, d.message) for d in expected if d.span is None or d.span.source.label == str(path)], (
             text

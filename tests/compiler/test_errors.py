@@ -22,11 +22,10 @@ from modules import PACKAGE, nodes_of
 from paths import ROOT
 
 import archspec
-from archspec import Diagnostic, Source, Span
+from archspec import Diagnostic, Source, Span, testing
 from archspec.app.cli import USAGE_CODES
 from archspec.app.cli.run.error import split_sections
 from archspec.core import resources
-from archspec.pipeline.compile import check
 from archspec.testing import main
 
 DOCUMENT = ROOT / "docs" / "errors.md"
@@ -163,7 +162,7 @@ def findings(folder: Path, text: str) -> list[Diagnostic]:
     """What `check` finds in a spec, in the order it says it."""
     (folder / "spec.arch").write_text(text, encoding="utf-8")
     with contextlib.chdir(folder):
-        return check("spec.arch").diagnostics
+        return testing.check("spec.arch")
 
 
 def places(found: list[Diagnostic]) -> list[tuple[int, str]]:
@@ -241,7 +240,7 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     for data in (b"\xff\xfe\x00", b"PK\x03\x04\x00\x00", b"\x89PNG\r\n\x1a\n", "model".encode("utf-16-le"), b"a\0b"):
         (tmp_path / "spec.arch").write_bytes(data)
         with contextlib.chdir(tmp_path):
-            assert [d.code for d in check("spec.arch").diagnostics] == ["not-text"]
+            assert [d.code for d in testing.check("spec.arch")] == ["not-text"]
 
 
 def test_a_byte_order_mark_and_line_ends_of_other_systems_do_no_harm(tmp_path: Path) -> None:
@@ -252,7 +251,7 @@ def test_a_byte_order_mark_and_line_ends_of_other_systems_do_no_harm(tmp_path: P
         text.replace("\n", "\r").encode(),
     ):
         (tmp_path / "spec.arch").write_bytes(data)
-        assert check(str(tmp_path / "spec.arch")).diagnostics == []
+        assert testing.check(str(tmp_path / "spec.arch")) == []
 
 
 def test_a_file_that_is_too_large(tmp_path: Path) -> None:
@@ -263,7 +262,7 @@ def test_a_file_that_is_too_large(tmp_path: Path) -> None:
 
 def test_a_file_that_is_missing(tmp_path: Path) -> None:
     with contextlib.chdir(tmp_path):
-        (found,) = check("nowhere.arch").diagnostics
+        (found,) = testing.check("nowhere.arch")
     assert found.render() == "error[missing-file]: file not found: nowhere.arch"
     assert places(findings(tmp_path, importing("nowhere.arch"))) == [(1, "missing-file")]
 
@@ -271,7 +270,7 @@ def test_a_file_that_is_missing(tmp_path: Path) -> None:
 def test_a_folder(tmp_path: Path) -> None:
     (tmp_path / "parts.arch").mkdir()
     with contextlib.chdir(tmp_path):
-        (found,) = check("parts.arch").diagnostics
+        (found,) = testing.check("parts.arch")
     assert found.render() == "error[unreadable]: expected a file, found the directory parts.arch"
     assert places(findings(tmp_path, importing("parts.arch"))) == [(1, "unreadable")]
 
@@ -279,10 +278,10 @@ def test_a_folder(tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
 def test_a_pipe_or_a_device(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.arch")
-    assert [d.code for d in check(str(tmp_path / "pipe.arch")).diagnostics] == ["unreadable"]
+    assert [d.code for d in testing.check(str(tmp_path / "pipe.arch"))] == ["unreadable"]
     assert places(findings(tmp_path, importing("pipe.arch"))) == [(1, "unreadable")]
     (tmp_path / "zero.arch").symlink_to("/dev/zero")
-    assert [d.code for d in check(str(tmp_path / "zero.arch")).diagnostics] == ["unreadable"]
+    assert [d.code for d in testing.check(str(tmp_path / "zero.arch"))] == ["unreadable"]
 
 
 def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
@@ -290,7 +289,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
     (tmp_path / "head.arch").chmod(0)
     if os.access(tmp_path / "head.arch", os.R_OK):
         pytest.skip("this user may read everything")
-    assert [d.code for d in check(str(tmp_path / "head.arch")).diagnostics] == ["unreadable"]
+    assert [d.code for d in testing.check(str(tmp_path / "head.arch"))] == ["unreadable"]
     assert places(findings(tmp_path, importing("head.arch"))) == [(1, "unreadable")]
 
 
@@ -467,6 +466,6 @@ def test_too_many_diagnostics_are_cut_off(case: str, tmp_path: Path) -> None:
     for text in (path, f"{path}:net"):
         with pytest.raises(archspec.ArchError) as caught:
             archspec.load(text)
-        for found in (caught.value.diagnostics, check(text).diagnostics):
+        for found in (caught.value.diagnostics, testing.check(text)):
             assert len(found) == 101
             assert found[-1].message == "too many diagnostics: only the first 100 are shown"

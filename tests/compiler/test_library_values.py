@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from bundled import groups
 from paths import DATA, SPECS
-from reference import Array, Result, evaluate
+from reference import Array, Result, evaluate_model
 from small import DENSE
 from small import load as load_text
 
@@ -36,12 +36,12 @@ def run(name: str, overrides: dict[str, Any] | None = None, **inputs: Any) -> tu
     """A model of `values.arch` with random weights, and those weights; tables of constants are left to the spec."""
     model = archspec.load(f"{DATA / 'values.arch'}:{name}", **overrides or {})
     weights = {} if name == "positions" else weights_of(model)
-    return evaluate(get_compilation(model).body, inputs, weights), weights
+    return evaluate_model(model, inputs, weights), weights
 
 
 def run_example(name: str, overrides: dict[str, Any], **inputs: Array) -> Result:
     model = archspec.load(f"{EXAMPLES}:{name}", **overrides)
-    return evaluate(get_compilation(model).body, inputs, weights_of(model))
+    return evaluate_model(model, inputs, weights_of(model))
 
 
 def body_of(spec: str) -> Body:
@@ -227,7 +227,7 @@ def test_the_image_encoder_cuts_patches() -> None:
     pixels = normal(2, 3, 12, 12)
     model = archspec.load(f"{EXAMPLES}:small-vision", **sizes)
     weights = weights_of(model)
-    result = evaluate(get_compilation(model).body, {"pixels": pixels}, weights)
+    result = evaluate_model(model, {"pixels": pixels}, weights)
     assert result.outputs["output"].shape == (2, 10, 16)
     patch = pixels[:, :, 4:8, 8:12].reshape(2, -1)
     expected = patch @ weights["patches.weight"].reshape(16, -1).T + weights["patches.bias"]

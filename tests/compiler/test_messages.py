@@ -12,8 +12,8 @@ from pathlib import Path
 import paths
 import pytest
 
+from archspec import testing
 from archspec.core import resources
-from archspec.pipeline.compile import check
 from archspec.testing import main
 
 GOLDEN = paths.GOLDEN / "messages"
@@ -30,7 +30,7 @@ def test_messages(name: str, tmp_path: Path, golden: Callable[[str, str], None])
     for title, spec in cases((GOLDEN / f"{name}.txt").read_text(encoding="utf-8")):
         (tmp_path / "spec.arch").write_text(spec, encoding="utf-8")
         with contextlib.chdir(tmp_path):
-            found = check("spec.arch").diagnostics
+            found = testing.check("spec.arch")
         assert len(found) == 1, (title, *(d.render() for d in found))
         assert found[0].help or found[0].notes, title
         shown += f"=== {title}\n{spec}---\n{found[0].render()}\n\n"

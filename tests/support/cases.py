@@ -1,0 +1,127 @@
+"""Cases in text files: specs, and what their compiled models show.
+
+A file has cases: a title, a spec, and sections. The header of a section is `---`, then replacements in the spec, in
+JSON (`"old" => "new"`, where `old` occurs once), and hyperparameters (`{"n": 3}`). A section has the hyperparameters,
+inputs, tensors, layers, operations, outputs and warnings of the model, or its errors. With a question in the header, it
+has the answer: `cost {"batch": 2}`, `formula n`, `diff` (from the spec of the case), `build` (PyTorch code). `pytest
+--update-golden` writes the sections anew.
+"""
+
+import json
+import re
+import tempfile
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import networkx
+from small import complete, load
+
+import archspec
+from archspec import testing
+
+REPLACEMENT = re.compile(r'("(?:[^"\\]|\\.)*") => ("(?:[^"\\]|\\.)*") ?')
+FOLDER = re.compile(rf"{re.escape(tempfile.gettempdir())}/\w+/")
+
+
+class Case(NamedTuple):
+    title: str
+    text: str
+    sections: tuple[str, ...]
+
+
+def read(text: str) -> Iterator[Case]:
+    """Yield the cases of a file, each with the headers of its sections."""
+    for part in re.split(r"^=== ", text, flags=re.MULTILINE)[1:]:
+        title, _, content = part.partition("\n")
+        lines = content.splitlines(keepends=True)
+        headers = [i for i, line in enumerate(lines) if line.startswith("---")]
+        yield Case(title, "".join(lines[: headers[0]]), tuple(lines[i][4:].strip() for i in headers))
+
+
+def show_case(case: Case) -> str:
+    """Return a case with what its sections show now."""
+    parts = [f"=== {case.title}\n{case.text}"]
+    for section in case.sections:
+        text, question, overrides = case.text, section, {}
+        while replacement := REPLACEMENT.match(question):
+            old, new = map(json.loads, replacement.groups())
+            assert text.count(old) == 1, (case.title, old)
+            text, question = text.replace(old, new), question[replacement.end() :]
+        if question.startswith("{"):
+            overrides, end = json.JSONDecoder().raw_decode(question)
+            question = question[end:].lstrip()
+        try:
+            is_build = question == "build"
+            shown = build(text, **overrides) if is_build else answer(question, load(text, **overrides), case.text)
+        except archspec.ArchError as error:
+            shown = f"{error}\n"
+        parts.append(f"{f'--- {section}'.rstrip()}\n{FOLDER.sub('', shown)}\n")
+    return "".join(parts)
+
+
+def build(text: str, **overrides: Any) -> str:
+    """Return the PyTorch code that `archspec build` writes for a spec, or its errors."""
+    settings = [f"--set={name}={json.dumps(value)}" for name, value in overrides.items()]
+    result = testing.run("build", "-", *settings, stdin=complete(text))
+    return result.output + result.errors
+
+
+def answer(question: str, model: archspec.Model, text: str) -> str:
+    """Return the answer to a question about a model; `text` is the spec that `diff` compares it with."""
+    word, _, argument = question.partition(" ")
+    match word:
+        case "":
+            return show(model)
+        case "cost":
+            cost = archspec.cost(model, **json.loads(argument or "{}"))
+            work = {name: value for name, value in cost.work._asdict().items() if str(value) != "0"}
+            return "".join(f"{name} = {value}\n" for name, value in work.items())
+        case "formula":
+            formula = archspec.formula(model, *argument.split())
+            return "".join(f"{line}\n" for line in (formula.total, *formula.assumptions))
+        case "diff":
+            return f"{archspec.diff(load(text), model)}\n"
+        case _:
+            raise ValueError(question)
+
+
+def show(model: archspec.Model) -> str:
+    """Return a model as lines."""
+    lines = [f"{name} = {json.dumps(value)}" for name, value in model.hyperparameters.items()]
+    lines += [f"{name}: {_show_type(type)}" for name, type in model.inputs.items()]
+    lines += [_show_tensor(tensor) for tensor in model.tensors]
+    lines += [f".{buffer.name}: buffer {list(buffer.shape)}" for buffer in model.buffers]
+    levels = [_show_graph(model.graph(level)) for level in ("layer", "op")]
+    lines += levels[0] + [line for line in levels[1] if line not in levels[0]]
+    lines += [f"-> {name}: {_show_type(type)}" for name, type in model.outputs.items()]
+    return "\n".join([*lines, *(warning.render() for warning in model.warnings), ""])
+
+
+def _show_type(type: archspec.Type) -> str:
+    return f"{type.dtype} [{', '.join(map(str, type.shape))}]"
+
+
+def _show_tensor(tensor: archspec.Tensor) -> str:
+    words = "param" if tensor.trainable else "frozen param"
+    suffix = f" role {tensor.role}" * bool(tensor.role) + f" = .{tensor.tied_to}" * bool(tensor.tied_to)
+    return f".{tensor.name}: {words} {list(tensor.shape)}{suffix}"
+
+
+def _show_graph(graph: "networkx.DiGraph[str]") -> list[str]:
+    """Return a line for each node of a graph that is applied, and for its outputs."""
+    lines: list[str] = []
+    for node, data in graph.nodes(data=True):
+        uses = [
+            (position, f"{argument} = {source.removeprefix('input:')}")
+            for source, _, edge in graph.in_edges(node, data=True)
+            for (_, argument), position in zip(edge["uses"], edge["positions"], strict=True)
+        ]
+        settings = {**data.get("constants", {}), **data.get("hyperparameters", {})}
+        arguments = [text for _, text in sorted(uses)] + [f"{name} = {value}" for name, value in settings.items()]
+        if data["kind"] in ("layer", "op", "fn"):
+            shapes = [f"[{', '.join(map(str, shape))}]" for shape in data.get("shapes", [data["shape"]])]
+            words = [f"{name} {data[name]}" for name in ("params", "frozen", "shared_with") if data.get(name)]
+            lines.append(" ".join([f"{node}: {data['type']}({', '.join(arguments)})", ", ".join(shapes + words)]))
+        elif data["kind"] == "output":
+            lines.append(f"-> {', '.join(arguments)}")
+    return lines
