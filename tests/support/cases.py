@@ -3,8 +3,8 @@
 A file has cases: a title, a spec, and sections. The header of a section is `---`, then replacements in the spec, in
 JSON (`"old" => "new"`, where `old` occurs once), and hyperparameters (`{"n": 3}`). A section has the hyperparameters,
 inputs, tensors, layers, operations, outputs and warnings of the model, or its errors. With a question in the header, it
-has the answer: `cost {"batch": 2}`, `formula n`, `diff` (from the spec of the case), `build` (PyTorch code). `pytest
---update-golden` writes the sections anew.
+has the answer: `check` (all errors and warnings), `cost {"batch": 2}`, `formula n`, `diff` (from the spec of the case),
+`build` (PyTorch code). `pytest --update-golden` writes the sections anew.
 """
 
 import json
@@ -51,8 +51,13 @@ def show_case(case: Case) -> str:
             overrides, end = json.JSONDecoder().raw_decode(question)
             question = question[end:].lstrip()
         try:
-            is_build = question == "build"
-            shown = build(text, **overrides) if is_build else answer(question, load(text, **overrides), case.text)
+            match question:
+                case "check":
+                    shown = "\n\n".join(diagnostic.render() for diagnostic in testing.check_text(text)) + "\n"
+                case "build":
+                    shown = build(text, **overrides)
+                case _:
+                    shown = answer(question, load(text, **overrides), case.text)
         except archspec.ArchError as error:
             shown = f"{error}\n"
         parts.append(f"{f'--- {section}'.rstrip()}\n{FOLDER.sub('', shown)}\n")
