@@ -169,26 +169,6 @@ def test_heads_and_poolers_are_found_by_role() -> None:
     assert find_role_components(pooled, "pooler") == [RoleComponent("pooler.dense", (), 6)]
 
 
-def test_heads_that_are_equal_to_other_layers_are_found() -> None:
-    two = load(
-        f"{DENSE}\nblock Head(n)(x [..., n]) -> [..., n] {{\n  return x |> up: Dense(n) |> down: Dense(n)\n}}\n"
-        "block Net(n = 2)(x [..., n]) -> [..., n] {\n  role head for a, b.down\n"
-        "  return x |> c: Dense(n) |> a: Head(n) |> b: Head(n)\n}\n"
-    )
-    assert find_role_components(two.count().table, "head") == [
-        RoleComponent("a", ("up", "down"), 12),
-        RoleComponent("b.down", (), 6),
-    ]
-    among_others = load(
-        f"{DENSE}\nblock Net(n = 2)(x [..., n]) -> [..., n] {{\n  role head for g.x, g.z\n"
-        "  return x |> c: Dense(n) |> g.x: Dense(n, 3) |> g.z: Dense(3, n) |> g.y: Dense(n)\n}\n"
-    )
-    assert find_role_components(among_others.count().table, "head") == [
-        RoleComponent("g.x", (), 9),
-        RoleComponent("g.z", (), 8),
-    ]
-
-
 # The tree
 
 
@@ -390,12 +370,6 @@ def test_an_override_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert document["params"]["total"] == 109_482_240 - 6 * 7_087_872
     text = run(capsys, "bert-base-uncased", "--set", "layers=6")
     assert text.startswith("bert-base-uncased, with layers = 6\n") and "not checked" in text
-
-
-def test_nothing_is_selected_of_a_model_without_parameters() -> None:
-    empty = load("dim n\nblock Net()(x [n]) -> [n] {\n  kept: buffer [3]\n  return x + sum(axis = 0)(.kept)\n}\n")
-    found = empty.count(rules=[SelectionRule(True, "*")])
-    assert str(found).splitlines()[-1] == "0 selected, 0.0 % of the total, by --select '*'"
 
 
 SMALL_SHARE = """

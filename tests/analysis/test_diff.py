@@ -18,7 +18,7 @@ from paths import ROOT
 from small import DENSE, load
 
 import archspec
-from archspec import Difference, Model, NamePrefix, StoredTensor
+from archspec import Model, NamePrefix, StoredTensor
 from archspec.analysis.diff.structure import (
     StoredTensors,
     apply_changes,
@@ -35,11 +35,6 @@ from archspec.pipeline.tables import load_table
 from archspec.testing import main
 
 PAGE = ROOT / "docs" / "compare.md"
-BUNDLED = archspec.models()
-
-
-def brief(found: Difference) -> list[tuple[str, str, str, str]]:
-    return [(change.kind, change.fold.pattern, change.before, change.after) for change in found.operations]
 
 
 def prenorm(folder: Path) -> str:
@@ -142,25 +137,6 @@ block It(n = 4, tied = true, wide = 4)(x [..., n]) -> [..., n] {
         archspec.diff(base, wide).apply(wide)
 
 
-def test_buffers() -> None:
-    layer = "layer It(n = 4)(x [..., n]) -> [..., n] {{\n  t: {}\n  return x + .t\n}}\n"
-    stored, trained, wider = (load(layer.format(kind)) for kind in ("buffer [n]", "param [n]", "buffer [1, n]"))
-    assert [c.kinds for c in archspec.diff(stored, trained).tensors] == [("param",)]
-    assert [c.kinds for c in archspec.diff(trained, wider).tensors] == [("buffer", "reshaped")]
-
-
-def test_repetition_is_said_once_if_the_new_ones_are_as_the_others() -> None:
-    small = {"vocab": 20, "hidden": 8, "heads": 2, "ffn": 16, "positions": 10}
-    two, five = (archspec.load("bert-base-uncased", layers=n, **small) for n in (2, 5))
-    found = archspec.diff(two, five)
-    assert [(r.address, r.before, r.after, r.numbers, r.tensors) for r in found.repetitions] == [
-        ("encoder.layer.*", 2, 5, (2, 3, 4), 16)
-    ]
-    assert brief(found) == [("times", "encoder.layer.*", "2 times", "5 times")]
-    assert [r.numbers for r in archspec.diff(five, two).repetitions] == [(2, 3, 4)]
-    assert found.apply(two) == stored_tensors(get_compilation(five).table)
-
-
 # Operations -----------------------------------------------------------------------------------------------------------
 
 SPEC = (
@@ -242,141 +218,6 @@ def test_the_same_computation_written_otherwise_does_not_differ(what: str) -> No
     if what == "a value under another name":
         text = text.replace("h + x", "g + x")
     assert text != SPEC and not archspec.diff(BASE, load(text))
-
-
-def test_a_block_opened_where_it_stands_does_not_differ() -> None:
-    outer = "\nblock It(n = 4)(x [..., n]) -> [..., n] {\n  return x |> STEPS\n}\n"
-    inner = "\nblock Two(n)(x [..., n]) -> [..., n] {\n  return x |> a: Dense(n) |> tanh |> b: Dense(n)\n}\n"
-    nested = load(DENSE + inner + outer.replace("STEPS", "part: Two(n)"))
-    flat = load(DENSE + outer.replace("STEPS", "part.a: Dense(n) |> tanh |> part.b: Dense(n)"))
-    assert not archspec.diff(nested, flat)
-
-
-def test_constant_tables_are_compared() -> None:
-    text = "layer It(n = 4)(x [..., n]) -> [..., n] {{\n  t: frozen param [n] = {}\n  return x + .t\n}}\n"
-    one, two = load(text.format("arange(n) * 1.0")), load(text.format("arange(n) * 2.0"))
-    assert not archspec.diff(one, one)
-    assert ("table", "t", "* 1.0", "* 2.0") in brief(archspec.diff(one, two))
-
-
-def test_attributes_and_activations_are_said() -> None:
-    base = archspec.load("bert-base-uncased", layers=2)
-    found = brief(archspec.diff(base, archspec.load("bert-base-uncased", layers=2, eps=1e-5)))
-    assert ("computes", "encoder.layer.*.output.LayerNorm", "layer_norm(1e-12)", "layer_norm(1e-05)") in found
-    heads = archspec.diff(base, archspec.load("bert-base-uncased", layers=2, heads=6))
-    assert not heads.tensors
-    ((kind, at, before, after),) = brief(heads)
-    assert (kind, at) == ("returns", "encoder.layer.*.attention.self")
-    assert "[batch, seq, 12, 64]" in before and "[batch, seq, 6, 128]" in after
-
-
-def test_post_norm_to_pre_norm(tmp_path: Path) -> None:
-    found = archspec.diff("bert-base-uncased", prenorm(tmp_path))
-    assert not found.tensors
-    assert (
-        "moved",
-        "encoder.layer.*.output.LayerNorm",
-        "after output.dense + attention.output.LayerNorm, before the result",
-        "after attention.output.dense + x, before intermediate.dense",
-    ) in brief(found)
-    assert {change.fold.ranges for change in found.operations} == {"0-11"}
-
-
-def test_an_input_that_is_gone_changes_nothing_for_those_behind_it() -> None:
-    three = (
-        "block It(n = 4)(x [n], y [n], z [n]) -> [n] {\n  h = x + y |> a: Dense(n)\n  return h + z |> b: Dense(n)\n}\n"
-    )
-    two = three.replace(" y [n],", "").replace("x + y", "x")
-    found = brief(archspec.diff(load(DENSE + three), load(DENSE + two)))
-    assert found == [("input", "", "[4]", ""), ("reads", "a", "x + y", "x")]
-    inner = (
-        three.replace("It", "Part")
-        .replace("= 4", "")
-        .replace("y [n]", "y [n] = none")
-        .replace("x + y", "x + y if y != none")
-    )
-    inner = inner.replace("h = x + y if y != none |>", "h = x |> + y if y != none |>")
-    outer = "block It(n = 4)(x [n], z [n]) -> [n] {\n  return part: Part(n)(x, z = z)\n}\n"
-    narrow = two.replace("It", "Part").replace("= 4", "")
-    assert not archspec.diff(load(DENSE + inner + outer), load(DENSE + narrow + outer))
-
-
-def test_inputs_and_outputs_in_another_order() -> None:
-    text = DENSE + "block It(n = 4)(INPUTS) -> (OUTPUTS) {\n  h = x |> l: Dense(n)\n  return RETURNED\n}\n"
-
-    def model(inputs: str, outputs: str, returned: str) -> archspec.Model:
-        return load(text.replace("INPUTS", inputs).replace("OUTPUTS", outputs).replace("RETURNED", returned))
-
-    one = model("x [n], y [n]", "a [n], b [n]", "h, h + y")
-    other = model("y [n], x [n]", "b [n], a [n]", "h + y, h")
-    found = archspec.diff(one, other).operations
-    assert [(c.kind, c.what, c.before, c.after) for c in found] == [
-        ("input", "order", "x, y", "y, x"),
-        ("output", "order", "a, b", "b, a"),
-    ]
-    swapped = archspec.diff(one, model("x [n], y [n]", "a [n], b [n]", "h + y, h")).operations
-    assert [(c.kind, c.what, c.before, c.after) for c in swapped] == [
-        ("returns", "a", "l", "l + y"),
-        ("returns", "b", "l + y", "l"),
-    ]
-
-
-def test_a_prefix_of_names_without_a_block() -> None:
-    text = (
-        DENSE
-        + "block It(n = 4)(INPUTS) -> [n] {\n  h = x |> AT.a: Dense(n) |> tanh |> AT.b: Dense(n)\n  return h + y\n}\n"
-    )
-    one = load(text.replace("INPUTS", "x [n], y [n]").replace("AT.", ""))
-    other = load(text.replace("INPUTS", "y [n], x [n]").replace("AT", "body").replace("h + y", "h - y"))
-    found = archspec.diff(one, other)
-    assert found.prefix == NamePrefix(added="body.")
-    assert brief(found) == [("input", "", "x, y", "y, x"), ("returns", "", "body.b + y", "body.b - y")]
-    found = archspec.diff(other, one)
-    assert found.prefix == NamePrefix(removed="body.")
-    assert brief(found) == [("input", "", "y, x", "x, y"), ("returns", "", "body.b - y", "body.b + y")]
-
-
-def test_one_layer_in_place_of_several() -> None:
-    text = DENSE + "block It(n = 4)(x [n]) -> [n] {\n  h = x |> l.0: Dense(n) |> tanh\n  return h STEPS\n}\n"
-    several = load(text.replace("STEPS", "|> l[i]: Dense(n) for i in 1..4"))
-    one = load(text.replace("STEPS", "|> .l.0 for i in 1..4"))
-    assert brief(archspec.diff(several, one)) == [
-        ("times", "l.0", "once", "4 times"),
-        ("reads", "l.0", "x", "x; then tanh(l.0); then l.0"),
-        ("times", "l.*", "once", "never"),
-        ("returns", "", "l.3", "l.0"),
-    ]
-
-
-def test_a_layer_unlike_the_others_among_those_added() -> None:
-    text = DENSE + (
-        "\nblock Act(n, soft)(x [..., n]) -> [..., n] {\n  h = x |> a: Dense(n)\n"
-        "  return tanh(h) if soft else max(h, 0.0)\n}\n"
-        "block It(n = 4, layers = 2, odd = 9)(x [..., n]) -> [..., n] {\n"
-        "  return x |> l[i]: Act(n, i != odd) for i in 0..layers\n}\n"
-    )
-    two, four, odd = load(text), load(text, layers=4), load(text, layers=4, odd=3)
-    assert brief(archspec.diff(two, four)) == [("times", "l.*", "2 times", "4 times")]
-    assert [change[:2] for change in brief(archspec.diff(two, odd))] == [("times", "l.*"), ("added", "l.3")]
-    (added,) = (change for change in archspec.diff(two, odd).operations if change.kind == "added")
-    assert added.what == "different from the others"
-
-
-def test_the_whole_model_within_another() -> None:
-    base, masked = archspec.load("bert-base-uncased-nopooler"), archspec.load("bert-base-uncased-mlm")
-    found = archspec.diff(base, masked)
-    assert found.prefix == NamePrefix(added="bert.")
-    assert {change.kinds for change in found.tensors} == {("added",)}
-    assert all(change.name.startswith("cls.") for change in found.tensors)
-    assert {(kind, at) for kind, at, _, _ in brief(found)} == {
-        ("output", ""),
-        ("returns", ""),
-        ("added", "cls.predictions"),
-    }
-    back = archspec.diff(masked, base)
-    assert back.prefix == NamePrefix(removed="bert.") and back.apply(masked) == stored_tensors(
-        get_compilation(base).table
-    )
 
 
 def test_too_much_to_compare() -> None:

@@ -21,7 +21,7 @@ from archspec import Match
 from archspec.analysis.explain.explain import MAX_MATCHES, Explainer, create_explainer
 from archspec.analysis.explain.numbers import format_rounded, read_number
 from archspec.analysis.explain.omissions import describe_arithmetic_error, describe_digit_difference
-from archspec.analysis.explain.tensor_groups import TensorGroups, count_uses, find_table_types
+from archspec.analysis.explain.tensor_groups import TensorGroups, count_uses
 from archspec.pipeline.family import relatives_of
 from archspec.pipeline.model import get_compilation
 from archspec.testing import main
@@ -64,24 +64,6 @@ def test_what_people_see(golden: Callable[[str, str], None]) -> None:
 # What the published numbers are
 
 
-def test_a_number_that_leaves_out_biases_and_pooler() -> None:
-    (answer,) = archspec.explain("bert-base-uncased", 108_808_704).answers
-    assert list(map(texts, answer.matches)) == [["without the pooler", "without the biases outside the norms"]]
-
-
-def test_names_of_biases() -> None:
-    model = load("""
-layer Net(n = 4)(x [2, n]) -> [2, n] {
-  weight:     param [n, n]
-  q_bias:     param [n]
-  inner.bias: param [n]
-  biases:     param [n]
-  return matmul(x * .q_bias * .inner.bias, .weight) + .biases
-}""")
-    (answer,) = archspec.explain(model, 20).answers
-    assert texts(answer.matches[0]) == ["without the biases"]
-
-
 HEADS = """
 layer Dense(n, m)(x [2, n]) -> [2, m] {
   weight: param [n, m]
@@ -116,28 +98,6 @@ def test_heads_and_frozen_tensors_may_be_left_out(two: bool, fewer: int, text: s
     assert texts(answer.matches[0]) == [text]
 
 
-@pytest.mark.parametrize("number", ["109482240", "109,482,240", "109_482_240", "109 482 240"])
-def test_the_plain_count_takes_no_adjustment(number: str) -> None:
-    (answer,) = archspec.explain("bert-base-uncased", number).answers
-    assert [(match.rank, texts(match)) for match in answer.matches] == [(0, [])]
-
-
-def test_a_rounded_number_is_read_at_the_digits_it_may_have() -> None:
-    two, three = archspec.explain("bert-base-uncased", "110M").answers
-    assert (two.reading.digits, three.reading.digits) == (2, 3)
-    assert 109_482_240 in {match.params for match in two.matches}
-    assert 109_482_240 not in {match.params for match in three.matches}
-    heads = next(match for match in three.matches if match.params == 110_106_428)
-    assert "bert-base-uncased-pretraining" in heads.steps[1].text
-
-
-def test_a_number_that_is_right_at_two_digits_and_no_count_at_three() -> None:
-    two, three = archspec.explain("bert-large-uncased", "340M").answers
-    assert {335_141_888, 336_226_108} <= {match.params for match in two.matches}
-    assert three.matches == ()
-    assert [match.params for match in three.nearest] == [336_256_630]  # the other is more than 2 % off
-
-
 @pytest.mark.parametrize(
     ("model", "number", "steps"),
     [
@@ -161,34 +121,6 @@ def test_nothing_that_is_far_off_is_the_nearest() -> None:
             assert all(abs(match.params - middle) <= middle / 50 for match in answer.nearest)
     out, status = printed("explain", "bert-base-uncased", "3B")
     assert status == 1 and "no count with at most one adjustment is within 2 %" in out
-
-
-def test_a_number_that_was_cut_off_and_not_rounded_is_said_and_is_no_match() -> None:
-    explanation = archspec.explain("llama-3.1-405b", "405B")
-    (answer,) = explanation.answers
-    assert answer.cut_off and not explanation.fits
-    out, status = printed("explain", "llama-3.1-405b", "405B")
-    assert "truncated rather than rounded to 3 significant digits, the plain count 405,853,388,800 is 405B" in out
-    assert status == 1
-    for spec, number in (("llama-3.1-405b", "406B"), ("llama-3.1-405b", "404B"), ("bert-large-uncased", "340M")):
-        assert not any(answer.cut_off for answer in archspec.explain(spec, number).answers)
-
-
-def test_one_layer_is_found_by_a_rounded_number_too() -> None:
-    (answer,) = archspec.explain("bert-base-uncased", "7.1M").answers
-    assert [(m.params, texts(m)) for m in answer.matches] == [
-        (7_087_872, ["`encoder.layer.*` alone", "one of 12 `encoder.layer.*` alone"])
-    ]
-
-
-def test_all_of_several_explanations_are_shown() -> None:
-    (answer,) = archspec.explain("bert-large-uncased", "335043584").answers
-    assert {match.rank for match in answer.matches} == {1}
-    assert [texts(match)[0] for match in answer.matches] == [
-        "without the biases of the role `attention`",
-        "without the norms in `encoder.layer.*`",
-        "`encoder.layer.*.intermediate.dense.bias` left out, 24 x 4,096",
-    ]
 
 
 WORDS = "`embeddings.word_embeddings.weight`"
@@ -235,30 +167,6 @@ def test_a_tie_is_counted_once_or_at_each_name() -> None:
 def test_a_shared_layer_is_counted_once_or_at_each_use() -> None:
     (answer,) = archspec.explain("albert-base-v2", 11_683_584 + 11 * 7_087_872).answers
     assert list(map(texts, answer.matches)) == [["with each layer counted once per application"]]
-
-
-def test_buffers_are_counted_or_not(tmp_path: Path) -> None:
-    path = tmp_path / "b.arch"
-    path.write_text(BUFFER)
-    (answer,) = archspec.explain(str(path), 7 + 49).answers
-    assert list(map(texts, answer.matches)) == [["with the buffers"]]
-
-
-BUFFER = """
-layer B(n = 7)(x [..., n]) -> [..., n] {
-  w:    param [n]
-  seen: buffer [n, n]
-  return x * .w * sum(axis = 0)(.seen)
-}
-block M(n = 7)(x [..., n]) -> [..., n] {
-  return x |> b: B(n)
-}
-model "m" = M()
-"""
-
-
-def test_overrides_change_the_model() -> None:
-    assert archspec.explain("bert-base-uncased", 66_364_416, layers=6, pooler=False).answers[0].matches[0].rank == 0
 
 
 # The command
@@ -505,40 +413,6 @@ def test_the_embedding_tables_are_tables(model: str) -> None:
         assert role == params or "without the tensors with role `embedding`" not in [step.text for step in found]
 
 
-LOOKED_UP = """
-dim batch, seq
-layer Own(n = 7)(ids int [batch, seq], x [batch, seq, 4]) -> [batch, seq, 4] {
-  table: param [n, 4]
-  other: param [n, 4]
-  for i in 0..seq {
-    x = x + embedding(ids, .table)
-  }
-  return x + sum(axis = 0)(.other)
-}
-layer Given()(ids int [batch, seq], x [batch, seq, 4], y [7, 4]) -> [batch, seq, 4] {
-  w: param [4]
-  for i in 0..seq {
-    x = x + embedding(ids, y) * .w
-  }
-  return x
-}
-layer Computed(n = 7)(ids int [batch, seq], x [batch, seq, 4], y [n, 4]) -> [batch, seq, 4] {
-  w: param [n, 4]
-  for i in 0..seq {
-    y = y * 0.5 + .w
-  }
-  return x + embedding(ids, y)
-}
-block Net()(ids int [batch, seq], x [batch, seq, 4], y [7, 4]) -> [batch, seq, 4] {
-  return x |> own: Own()(ids, _) |> given: Given()(ids, _, y) |> computed: Computed()(ids, _, y)
-}
-"""
-
-
-def test_rows_that_are_looked_up_in_a_loop_are_those_of_a_table() -> None:
-    assert find_table_types(get_compilation(load(LOOKED_UP)).body) == {"Own"}
-
-
 RELATIVES = """
 import std { Linear, LayerNorm }
 dim batch, seq
@@ -575,40 +449,6 @@ def test_relatives_have_the_sizes_of_the_model() -> None:
     for number, steps in ((187, ["with `deep` (`Deep`)"]), (403, None)):
         (answer,) = archspec.explain(model, number).answers
         assert [texts(match) for match in answer.matches] == ([steps] if steps else [])
-
-
-def test_one_of_two_layers_alone_is_one_left_out() -> None:
-    for layers, found in ((2, ["one of 2 `layer.*` left out"]), (3, ["one of 3 `layer.*` alone"])):
-        (answer,) = archspec.explain(load(RELATIVES, layers=layers), 72 + 16).answers
-        assert [texts(match) for match in answer.matches] == [found]
-
-
-MIXTURE = {"vocab": 64, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "groups": 2, "size": 8, "experts": 3}
-
-
-@pytest.mark.parametrize(
-    ("number", "kind"),
-    [
-        (38_240, "convention"),
-        (38_240 - 64, "convention"),
-        (38_240 + 64, "omission"),
-        (38_240 + 1_000, "arithmetic error"),
-    ],
-)
-def test_active_parameters_do_not_include_idle_experts(number: int, kind: str) -> None:
-    model = archspec.load("mixtral-8x7b", **MIXTURE)
-    assert model.params.total == 38_240
-    for text in (f"{number}", f"{number} active"):
-        found = archspec.explain(model, text)
-        assert found.active == 29_024
-        (answer,) = found.answers
-        idle = "without the experts that a token does not use"
-        if text.endswith("active"):
-            assert all(idle in texts(match) or "alone" in str(match.steps) for match in answer.matches)
-        else:
-            assert kind in {match.kind for match in answer.matches if idle not in texts(match)}
-    (answer,) = archspec.explain(model, "29024 active").answers
-    assert [texts(match) for match in answer.matches] == [[idle]]
 
 
 def test_a_rank_with_too_many_conventions_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -193,3 +193,9 @@ def test_a_number_begins_a_tensor() -> None:
     assert values(BEGUN, [1.0, 2.0]).tolist() == [4.0, 7.0]
     assert message(BEGUN, n=0).startswith("error[wrong-kind]: expected a tensor as output, found the integer 1\n")
     assert archspec.formula(load(BEGUN + '\nmodel "it" = It()'), "n").at(n=5) == 0
+
+
+def test_the_limit_is_on_the_text_of_functions_not_of_the_file() -> None:
+    before = f"# {'-' * 78}\n" * 3_000
+    sums = " + ".join(f"f({i})" for i in range(20))
+    assert load(f"{before}fn f(n) {{ return n }}\nlayer It()(x []) -> [] {{ return x * ({sums}) }}").params.total == 0

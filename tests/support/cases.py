@@ -3,17 +3,22 @@
 A file has cases: a title, a spec, and sections. The header of a section is `---`, then replacements in the spec, in
 JSON (`"old" => "new"`, where `old` occurs once), and hyperparameters (`{"n": 3}`). A section has the hyperparameters,
 inputs, tensors, layers, operations, outputs and warnings of the model, or its errors. With a question in the header, it
-has the answer: `check` (all errors and warnings), `cost {"batch": 2}`, `formula n`, `diff` (from the spec of the case),
-`build` (PyTorch code). `pytest --update-golden` writes the sections anew.
+has the answer: `check` (all errors and warnings), `build` (PyTorch code), or a call as in `archspec.cost(model)`, where
+`model` is the model of the section, `path` its file, and `base` the model of the spec without replacements. `pytest
+--update-golden` writes the sections anew.
 """
 
+import ast
 import json
+import math
 import re
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import networkx
+import yaml
 from small import complete, load
 
 import archspec
@@ -51,17 +56,39 @@ def show_case(case: Case) -> str:
             overrides, end = json.JSONDecoder().raw_decode(question)
             question = question[end:].lstrip()
         try:
-            match question:
-                case "check":
-                    shown = "\n\n".join(diagnostic.render() for diagnostic in testing.check_text(text)) + "\n"
-                case "build":
-                    shown = build(text, **overrides)
-                case _:
-                    shown = answer(question, load(text, **overrides), case.text)
+            shown = answer(question, text, case.text, overrides)
         except archspec.ArchError as error:
             shown = f"{error}\n"
+        except (TypeError, ValueError) as error:
+            shown = f"{type(error).__name__}: {error}\n"
         parts.append(f"{f'--- {section}'.rstrip()}\n{FOLDER.sub('', shown)}\n")
     return "".join(parts)
+
+
+def answer(question: str, text: str, base: str, overrides: dict[str, Any]) -> str:
+    """Return the answer to a question about the model of a text; `base` is the spec without replacements."""
+    match question:
+        case "":
+            return show(load(text, **overrides))
+        case "check":
+            return "\n\n".join(diagnostic.render() for diagnostic in testing.check_text(text)) + "\n"
+        case "build":
+            return build(text, **overrides)
+        case _:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder, "spec.arch")
+                path.write_text(complete(text) if text.strip() else "", encoding="utf-8")
+                names: dict[str, Any] = {"archspec": archspec, "inf": math.inf, "path": str(path)}
+                used = {node.id for node in ast.walk(ast.parse(question)) if isinstance(node, ast.Name)}
+                names |= {"model": load(text, **overrides)} if "model" in used else {}
+                names |= {"base": load(base)} if "base" in used else {}
+                value = eval(question, names)
+            document = value.to_dict() if hasattr(value, "to_dict") else None
+            return f"{dump(document) if document else ''}{value}".rstrip() + "\n"
+
+
+def dump(document: object) -> str:
+    return yaml.safe_dump(document, sort_keys=False, default_flow_style=None, width=1000, allow_unicode=True)
 
 
 def build(text: str, **overrides: Any) -> str:
@@ -69,25 +96,6 @@ def build(text: str, **overrides: Any) -> str:
     settings = [f"--set={name}={json.dumps(value)}" for name, value in overrides.items()]
     result = testing.run("build", "-", *settings, stdin=complete(text))
     return result.output + result.errors
-
-
-def answer(question: str, model: archspec.Model, text: str) -> str:
-    """Return the answer to a question about a model; `text` is the spec that `diff` compares it with."""
-    word, _, argument = question.partition(" ")
-    match word:
-        case "":
-            return show(model)
-        case "cost":
-            cost = archspec.cost(model, **json.loads(argument or "{}"))
-            work = {name: value for name, value in cost.work._asdict().items() if str(value) != "0"}
-            return "".join(f"{name} = {value}\n" for name, value in work.items())
-        case "formula":
-            formula = archspec.formula(model, *argument.split())
-            return "".join(f"{line}\n" for line in (formula.total, *formula.assumptions))
-        case "diff":
-            return f"{archspec.diff(load(text), model)}\n"
-        case _:
-            raise ValueError(question)
 
 
 def show(model: archspec.Model) -> str:
