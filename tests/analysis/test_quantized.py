@@ -10,8 +10,6 @@ from paths import DATA
 
 import archspec
 from archspec.analysis.cost.quantized import _METHODS, _packed_bytes, _read_block_size, _read_integer
-from archspec.analysis.cost.report import page
-from archspec.core.reports.page import render_plain
 from archspec.testing import main
 
 SMALL: dict[str, Any] = {
@@ -211,55 +209,6 @@ def test_layers_that_are_not_converted() -> None:
     assert parts.converted == 2 * 256 * 256
 
 
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [
-        ({"quant_method": "hqq", "bits": 4}, "the layout of the method `hqq` is not supported"),
-        ({"quant_method": "gptq", "bits": 5}, "unsupported value of `bits`: 5"),
-        ({"quant_method": "gptq", "bits": 4, "dynamic": {"x": {}}}, "differently (`dynamic`, `lm_head`)"),
-        ({"quant_method": "awq", "bits": 4, "version": "gemv"}, "only the layout `gemm` of AWQ is supported"),
-        ({"quant_method": "fp8", "weight_block_size": None}, "unsupported value of `weight_block_size`: None"),
-        (
-            {"quant_method": "fp8", "activation_scheme": "static"},
-            "only dynamic scales of activations and experts in fp8 are supported",
-        ),
-        (
-            {"quant_method": "fp8", "expert_dtype": "fp4"},
-            "only dynamic scales of activations and experts in fp8 are supported",
-        ),
-        ({"quant_method": "mxfp4"}, "experts that are stored in one tensor"),
-        (
-            {"load_in_8bit": True, "llm_int8_skip_modules": ["(a+)+"]},
-            "repeats a repetition, which can take exponential time",
-        ),
-    ],
-)
-def test_unknown_layouts_stop_no_count(fields: dict[str, Any], reason: str) -> None:
-    found = cost(fields)
-    assert found.stored is not None
-    assert found.work.flops == cost(None).work.flops
-    assert found.stored.unknown.endswith(reason)
-    assert found.to_dict()["memory"]["stored"]["total"] is None
-
-
-@pytest.mark.parametrize(
-    ("config", "reason"),
-    [
-        ({**SMALL, "intermediate_size": 388}, "388 numbers of 4 bits do not fill 32-bit integers"),
-        (
-            {"model_type": "gpt2", "n_embd": 32, "n_head": 4, "n_layer": 1},
-            "quantized transposed linear layers is not supported",
-        ),
-    ],
-)
-def test_other_models_are_counted_without_their_bytes(config: dict[str, Any], reason: str) -> None:
-    found = archspec.cost({**config, "quantization_config": {"quant_method": "gptq", "bits": 4}})
-    assert found.stored is not None
-    text = " ".join(render_plain(page(found)).split())
-    assert found.stored.unknown.endswith(reason)
-    assert f"bytes as stored are not known, because {found.stored.unknown}" in text
-
-
 MIXTRAL = {**SMALL, "model_type": "mixtral", "architectures": ["MixtralForCausalLM"], "num_local_experts": 4}
 MIXTRAL |= {"num_key_value_heads": 4}
 
@@ -274,26 +223,6 @@ def test_layers_of_experts_are_listed() -> None:
     some = stored({"quant_method": "awq", "modules_to_not_convert": ["gate", "k_proj"]})
     more = stored({"quant_method": "awq", "modules_to_not_convert": ["gate"]})
     assert not some.unknown and more.converted - some.converted == 2 * 256 * 256
-
-
-def test_experts_are_whole_blocks_of_mxfp4() -> None:
-    def sizes(last: int) -> Any:
-        text = f"w: unused param [2, 4, 8]\n  v: unused param [4, 4, {last}]\n  b: unused param [4, 32]\n"
-        model = archspec.loads(f'dim n\nblock Net()(x [n]) -> [n] {{\n  {text}  return x\n}}\nmodel "net" = Net()\n')
-        return _METHODS["mxfp4"](archspec.cost(model).table, {})
-
-    assert sizes(4) == {"w": (32, 2), "v": (32, 2)} and sizes(6) == {"w": (32, 2), "v": (48, 3)}
-    for last in (3, 5):
-        with pytest.raises(archspec.ArchError, match="only supported for experts that are stored in one tensor"):
-            sizes(last)
-
-
-def test_no_quantization() -> None:
-    """`transformers` writes the object also for models that were loaded without quantization."""
-    for fields in (None, {"load_in_8bit": False, "load_in_4bit": False, "quant_method": "bitsandbytes"}):
-        found = cost(fields)
-        assert found.stored is None
-        assert found.table.notes == ()
 
 
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

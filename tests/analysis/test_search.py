@@ -339,51 +339,6 @@ def test_lists_booleans_blocks_and_expressions_vary(folder: Path) -> None:
         assert figures is not None and figures[:2] == (row["params"], row["flops(batch = 1, seq = 4)"])
 
 
-def test_quantities_are_those_of_other_commands(folder: Path) -> None:
-    spec = in_folder(folder, "variants")
-    names = [
-        'role_params("attention")',
-        'params("encoder.*.weight")',
-        "trainable",
-        "frozen",
-        "active",
-        "macs(batch = 2, seq = 8)",
-        "elementwise(batch = 2, seq = 8)",
-        'weight_bytes(dtype = "int4")',
-        "ffn",
-    ]
-    vary = {"hidden": "8..32:4", "layers": "1..4"}
-    found = archspec.search(spec, vary, where=[f"{name} >= 0" for name in names])
-    assert found.tally.compiled == 0
-    for row in rows(found).rows[::5]:
-        model = archspec.load(spec, hidden=row["hidden"], layers=row["layers"])
-        work = archspec.cost(model, batch=2, seq=8).work
-        selected = model.count(rules=[archspec.SelectionRule(True, "encoder.*.weight")]).selection.total
-        attention = sum(tensor.params for tensor in model.tensors if tensor.role == "attention")
-        bytes = archspec.cost(model, dtype="int4").memory.weights
-        expected = [attention, selected, model.params.total, 0, model.params.total, work.macs, work.elementwise, bytes]
-        assert [row[name] for name in names[:-1]] == expected
-
-
-def test_quantities_without_formulas_are_compiled() -> None:
-    vary = {"hidden": "24..96:24", "layers": "1..3"}
-    found = archspec.search("gpt2", vary, where=["params < 3M", "cache_bytes(past = 10) < 3K"], best="layers")
-    assert (found.tally.designs, found.tally.compiled) == (12, 6)  # the others have more than 3M parameters
-    assert found.tally.reason == "no formula for `cache_bytes(past = 10)`"
-    (design,) = found.designs
-    decoding = archspec.cost(archspec.load("gpt2", **design.values), past=10, dtype="bfloat16").decoding
-    assert decoding is not None and decoding.cache_bytes == design.figures["cache_bytes(past = 10)"] < 3000
-
-
-def test_active_parameters_of_a_mixture_of_experts() -> None:
-    vary = {"experts": "1..3", "layers": [1], "hidden": [32], "heads": [2], "groups": [2], "vocab": [50]}
-    found = archspec.search("mixtral-8x7b", vary, where="active > 0", best="-active")
-    assert found.tally.refused == 1  # two experts are chosen
-    (design,) = found.designs
-    model = archspec.load("mixtral-8x7b", **design.values)
-    assert design.figures["active"] == model.params.total and design.values["experts"] == 2
-
-
 SCANNED = """
 import std { Linear }
 
@@ -444,15 +399,6 @@ def test_sums_over_loops_are_those_of_compiling(
             assert row[quantity] == selected
 
 
-@pytest.mark.parametrize(("condition", "reason"), [("half < 3", "`half` depends on an open"), ("rate < 1", None)])
-def test_hyperparameters_that_are_not_integers(tmp_path: Path, condition: str, reason: str | None) -> None:
-    path = tmp_path / "net.arch"
-    path.write_text(SCANNED)
-    found = archspec.search(path, {"n": [3, 4, 6], "k": [1, 3]}, where=condition)
-    assert (found.tally.answers, found.tally.compiled) == ((4, 6) if reason else (6, 0))
-    assert (reason or "") in (found.tally.reason or "")
-
-
 # Arithmetic -----------------------------------------------------------------------------------------------------------
 
 INTEGERS = st.one_of(st.integers(-9, 9), st.integers(-(2**70), 2**70), st.sampled_from([2**63 - 1, -(2**63), 2**62]))
@@ -497,37 +443,6 @@ def test_choices_and_powers_of_columns_are_exact(rows: list[tuple[int, int, bool
         assert found.low <= min(expected) and max(expected) <= found.high
 
 
-def test_a_sum_beyond_64_bits_is_exact() -> None:
-    where = "params * params * 10**9 > 3"
-    found = archspec.search("bert-base-uncased", {"layers": "1..8"}, where=where, best=["params ** 5"])
-    (design,) = found.designs
-    assert design.figures["params ** 5"] == archspec.load("bert-base-uncased", layers=8).params.total ** 5
-
-
-@pytest.mark.parametrize(
-    ("condition", "expected"),
-    [
-        ("layers < 2.5", [1, 2]),
-        ("layers >= 2.5", [3, 4]),
-        ("2.5 <= layers and layers ** 0 == 1", [3, 4]),
-        ("layers == 2.5", []),
-        ("layers < inf and layers != 3", [1, 2, 4]),
-        ("not (layers in [1, 3])", [2, 4]),
-        ("layers not in [1, 3] or layers == 1", [1, 2, 4]),
-        ("max(layers, 3) == 3 and -layers < -1", [2, 3]),
-        ("(layers if layers > 2 else 10) < 4", [3]),
-        ("weight_bytes < 0.0313G * layers", []),
-        ("params < 38.6B and params >= 45.691392M", [3, 4]),
-        ("1.5K / 3 == 500 and pooler", [1, 2, 3, 4]),
-        ("activation == none", []),
-        ("heads * 3 == 36 and eps < 0.001", [1, 2, 3, 4]),
-    ],
-)
-def test_conditions(condition: str, expected: list[int]) -> None:
-    found = archspec.search("bert-base-uncased", {"layers": range(1, 5)}, where=condition)
-    assert [row["layers"] for row in rows(found).rows] == expected
-
-
 # Fronts ---------------------------------------------------------------------------------------------------------------
 
 
@@ -569,20 +484,7 @@ def test_the_nearest_designs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [abs(design.figures["params"] - 5_100_000) for design in found.designs] == expected
 
 
-def test_what_should_be_near_a_number_may_be_a_name_of_one_letter(tmp_path: Path) -> None:
-    path = tmp_path / "net.arch"
-    path.write_text('block Net(n = 4)(x [3]) -> [3] {\n  t: unused param [n]\n  return x\n}\nmodel "net" = Net()\n')
-    found = archspec.search(path, {"n": [1, 5, 9]}, near="n=8")
-    assert [design.values["n"] for design in found.designs] == [9, 5, 1]
-
-
 # Lines ----------------------------------------------------------------------------------------------------------------
-
-
-def test_values_beyond_64_bits_are_exact(folder: Path) -> None:
-    spec = in_folder(folder, "irregular")
-    found = archspec.search(spec, {"width": range(1, 2**65, 2**63), "parts": [1]})
-    assert (found.tally.refused, [design.values["width"] for design in found.designs]) == (3, [1])
 
 
 def test_a_line_is_the_design(folder: Path) -> None:
@@ -783,13 +685,6 @@ def test_progress_is_told() -> None:
     told: list[tuple[int, int]] = []
     archspec.search("bert-base-uncased", {"layers": "1..20"}, progress=lambda *numbers: told.append(numbers))
     assert told[-1] == (20, 20)
-
-
-def test_wrong_arguments_in_python() -> None:
-    with pytest.raises(ValueError, match="at least one job"):
-        archspec.search("bert-base-uncased", {"layers": "1..3"}, jobs=0)
-    with pytest.raises(TypeError, match="found a compiled Model"):
-        archspec.search(archspec.load("bert-base-uncased"), {"layers": "1..3"})  # type: ignore[arg-type]
 
 
 @pytest.mark.slow  # starts processes
