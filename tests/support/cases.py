@@ -47,11 +47,8 @@ def show_case(case: Case) -> str:
     """Return a case with what its sections show now."""
     parts = [f"=== {case.title}\n{case.text}"]
     for section in case.sections:
-        text, question, overrides = case.text, section, {}
-        while replacement := REPLACEMENT.match(question):
-            old, new = map(json.loads, replacement.groups())
-            assert text.count(old) == 1, (case.title, old)
-            text, question = text.replace(old, new), question[replacement.end() :]
+        text, question = replaced(case, section)
+        overrides: dict[str, Any] = {}
         if question.startswith("{"):
             overrides, end = json.JSONDecoder().raw_decode(question)
             question = question[end:].lstrip()
@@ -63,6 +60,16 @@ def show_case(case: Case) -> str:
             shown = f"{type(error).__name__}: {error}\n"
         parts.append(f"{f'--- {section}'.rstrip()}\n{FOLDER.sub('', shown)}\n")
     return "".join(parts)
+
+
+def replaced(case: Case, section: str) -> tuple[str, str]:
+    """Return the text of a section, with its replacements, and the rest of its header."""
+    text = case.text
+    while replacement := REPLACEMENT.match(section):
+        old, new = map(json.loads, replacement.groups())
+        assert text.count(old) == 1, (case.title, old)
+        text, section = text.replace(old, new), section[replacement.end() :]
+    return text, section
 
 
 def answer(question: str, text: str, base: str, overrides: dict[str, Any]) -> str:
