@@ -9,10 +9,14 @@ from typing import Any
 import pytest
 from notation import tree_of
 from paths import ROOT
+
+from archspec import Source, Span
+
+pytest.importorskip("pygls")
+
 from pygls.workspace import PositionCodec
 from test_language_server import ENCODER
 
-from archspec import Source, Span
 from archspec.app.lsp import server
 from archspec.app.lsp.completion import active_argument, complete, find_enclosing_call, list_arguments, resolve_callee
 from archspec.app.lsp.descriptions import hover, iter_hints
