@@ -8,7 +8,10 @@ from small import load
 
 import archspec
 from archspec import ArchError, CachePart
+from archspec.analysis.cost import report
+from archspec.analysis.cost.api import Activations
 from archspec.analysis.cost.decoding_report import rows, summary
+from archspec.core.reports.page import render_markdown
 from archspec.pytorch.run import activations
 
 
@@ -134,3 +137,16 @@ def test_attention_that_the_fused_kernel_does_not_take() -> None:
     assert found.code == "bad-size" and found.message.startswith("t5-small cannot run with flash attention: ")
     assert found.help is not None and "`--attention math` takes all" in found.help
     assert activations.activation_bytes(model, sizes, "float32", "math").least == {}
+
+
+def test_reports_of_memory() -> None:
+    found = archspec.cost(load(FIXED))
+    text = render_markdown(report.page(found))
+    assert "| `buffers` |" in text and "activations" not in text
+    text = render_markdown(report.page(found.replace(activations=Activations("math", 4321, {}))))
+    assert "| `activations saved for training, math attention` |" in text and "4,321" in text
+    document = found.replace(activations=Activations("math", 4321, {"seq": 3})).to_dict()
+    assert document["memory"]["activations"] == {"attention": "math", "bytes": 4321, "least": {"seq": 3}}
+    size = archspec.core.algebra.symbol("seq") * 1000
+    text = render_markdown(report.page(found.replace(activations=Activations("flash", size, {"seq": 3, "b": 2}))))
+    assert r"1,000\*seq bytes of activations saved for training, flash attention, where seq >= 3, b >= 2" in text

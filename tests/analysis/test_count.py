@@ -400,3 +400,23 @@ def test_small_shares_are_not_nothing(tmp_path: Path, capsys: pytest.CaptureFixt
     assert row["share"] == n / 46_702_792_704
     table = csv.DictReader(io.StringIO(run(capsys, *arguments, "--format", "csv")))
     assert [float(row["share"]) for row in table if row["address"] == "small"] == [n / 46_702_792_704]
+
+
+def test_heads_that_are_equal_to_other_layers_are_found() -> None:
+    two = load(
+        f"{DENSE}\nblock Head(n)(x [..., n]) -> [..., n] {{\n  return x |> up: Dense(n) |> down: Dense(n)\n}}\n"
+        "block Net(n = 2)(x [..., n]) -> [..., n] {\n  role head for a, b.down\n"
+        "  return x |> c: Dense(n) |> a: Head(n) |> b: Head(n)\n}\n"
+    )
+    assert find_role_components(two.count().table, "head") == [
+        RoleComponent("a", ("up", "down"), 12),
+        RoleComponent("b.down", (), 6),
+    ]
+    among_others = load(
+        f"{DENSE}\nblock Net(n = 2)(x [..., n]) -> [..., n] {{\n  role head for g.x, g.z\n"
+        "  return x |> c: Dense(n) |> g.x: Dense(n, 3) |> g.z: Dense(3, n) |> g.y: Dense(n)\n}\n"
+    )
+    assert find_role_components(among_others.count().table, "head") == [
+        RoleComponent("g.x", (), 9),
+        RoleComponent("g.z", (), 8),
+    ]

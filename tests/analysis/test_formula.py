@@ -511,3 +511,21 @@ def test_assumptions_in_latex() -> None:
         r"d \geq 2",
     ]
     assert assumptions("bert-base-uncased", "hidden") == [r"\mathrm{hidden} \text{ is divisible by } 12"]
+
+
+def test_a_sum_over_layers_of_different_sizes() -> None:
+    text = """
+layer D(n, k)(x [..., n]) -> [..., n] {
+  w: param [k]
+  return x * sum(axis = 0)(.w)
+}
+block It(n = 4, layer_count = 3)(x [n]) -> [n] {
+  return x |> l_x[i]: D(n, i + 1) for i in 0..layer_count
+}
+"""
+    formula = archspec.formula(load(text), "layer_count")
+    assert formula.at(layer_count=10) == 55
+    count = r"\mathrm{layer\_count}"
+    half = rf"\frac{{{count}^{{2}}}}{{2}} + \frac{{{count}}}{{2}}"
+    assert rf"\text{{parameters}} &= {half} \\" in formula.latex()
+    assert rf"\text{{l\_x.*}} &= \sum_{{i=0}}^{{{count} - 1}} \left( i + 1 \right) = {half}" in formula.latex()

@@ -254,3 +254,15 @@ def test_fields_that_are_left_out_have_their_usual_values(method: str, usual: di
     table = archspec.cost({**SMALL, "intermediate_size": 8 * 129}).table  # one more block of 128 than of 129
     sizes = _METHODS[method](table, {})
     assert sizes == _METHODS[method](table, usual) and len(sizes) == len(linear_layers())
+
+
+def test_experts_are_whole_blocks_of_mxfp4() -> None:
+    def sizes(last: int) -> Any:
+        text = f"w: unused param [2, 4, 8]\n  v: unused param [4, 4, {last}]\n  b: unused param [4, 32]\n"
+        model = archspec.loads(f'dim n\nblock Net()(x [n]) -> [n] {{\n  {text}  return x\n}}\nmodel "net" = Net()\n')
+        return _METHODS["mxfp4"](archspec.cost(model).table, {})
+
+    assert sizes(4) == {"w": (32, 2), "v": (32, 2)} and sizes(6) == {"w": (32, 2), "v": (48, 3)}
+    for last in (3, 5):
+        with pytest.raises(archspec.ArchError, match="only supported for experts that are stored in one tensor"):
+            sizes(last)

@@ -4,8 +4,8 @@ A file has cases: a title, a spec, and sections. The header of a section is `---
 JSON (`"old" => "new"`, where `old` occurs once), and hyperparameters (`{"n": 3}`). A section has the hyperparameters,
 inputs, tensors, layers, operations, outputs and warnings of the model, or its errors. With a question in the header, it
 has the answer: `check` (all errors and warnings), `build` (PyTorch code), or a call as in `archspec.cost(model)`, where
-`model` is the model of the section, `path` its file, and `base` the model of the spec without replacements. `pytest
---update-golden` writes the sections anew.
+`model` is the model of the section, `path` its file (also the configuration of an adapter), and `base` the model of the
+spec without replacements. `pytest --update-golden` writes the sections anew.
 """
 
 import ast
@@ -25,7 +25,7 @@ import archspec
 from archspec import testing
 
 REPLACEMENT = re.compile(r'("(?:[^"\\]|\\.)*") => ("(?:[^"\\]|\\.)*") ?')
-FOLDER = re.compile(rf"{re.escape(tempfile.gettempdir())}/\w+/")
+FOLDER = re.compile(rf"{re.escape(tempfile.gettempdir())}/\w+/(case/)?")
 
 
 class Case(NamedTuple):
@@ -83,8 +83,9 @@ def answer(question: str, text: str, base: str, overrides: dict[str, Any]) -> st
             return build(text, **overrides)
         case _:
             with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder, "spec.arch")
-                path.write_text(complete(text) if text.strip() else "", encoding="utf-8")
+                path = Path(folder, "case", "adapter_config.json" if is_json(text) else "spec.arch")
+                path.parent.mkdir()
+                path.write_text(text if is_json(text) or not text.strip() else complete(text), encoding="utf-8")
                 names: dict[str, Any] = {"archspec": archspec, "inf": math.inf, "path": str(path)}
                 used = {node.id for node in ast.walk(ast.parse(question)) if isinstance(node, ast.Name)}
                 names |= {"model": load(text, **overrides)} if "model" in used else {}
@@ -92,6 +93,14 @@ def answer(question: str, text: str, base: str, overrides: dict[str, Any]) -> st
                 value = eval(question, names)
             document = value.to_dict() if hasattr(value, "to_dict") else None
             return f"{dump(document) if document else ''}{value}".rstrip() + "\n"
+
+
+def is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def dump(document: object) -> str:
