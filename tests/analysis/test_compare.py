@@ -20,7 +20,6 @@ from archspec import Component
 from archspec.analysis.compare.compare import compare_tables
 from archspec.analysis.compare.components import find_components
 from archspec.core.reports.terminal import format_bar
-from archspec.pipeline.model import get_compilation
 from archspec.pipeline.tables import load_table
 from archspec.testing import main
 
@@ -78,7 +77,7 @@ def outlined(part: Component, indent: str = "  ") -> Iterator[str]:
 def test_components_of_models(golden: Callable[[str, str], None]) -> None:
     names = ("t5-small", "deepseek-v3", "whisper-tiny", "swin-tiny")
     lines: list[str] = []
-    for table in (get_compilation(archspec.loads(STACKS)).table, *(load_table(name, {})[0] for name in names)):
+    for table in (archspec.loads(STACKS).count().table, *(load_table(name, {})[0] for name in names)):
         lines += [table.model, *(line for part in find_components(table) for line in outlined(part))]
     golden("compare/components.txt", "\n".join(lines) + "\n")
 

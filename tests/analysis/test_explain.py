@@ -278,7 +278,7 @@ def test_arithmetic_errors_by_their_digits() -> None:
 def test_relatives_and_kinds_hold_what_their_tables_hold(name: str) -> None:
     model = archspec.load(name)
     relatives = relatives_of(model)
-    universe = TensorGroups(get_compilation(model).table, relatives, {})
+    universe = TensorGroups(model.count().table, relatives, {})
     whole = [base for base in universe.bases if base.rank == 0]
     totals = [model.params.total, *(relative.table.params.total for relative in relatives)]
     assert [universe.total(base.counted) for base in whole] == totals
@@ -290,7 +290,7 @@ def test_relatives_and_kinds_hold_what_their_tables_hold(name: str) -> None:
 @cache
 def explainer(name: str) -> Explainer:
     model = archspec.load(name)
-    return Explainer(get_compilation(model).table, relatives_of(model), count_uses(get_compilation(model).body))
+    return Explainer(model.count().table, relatives_of(model), count_uses(get_compilation(model).body))
 
 
 @pytest.mark.parametrize(
@@ -321,11 +321,11 @@ def test_every_convention_is_found_again(name: str, seed: int) -> None:
 def test_a_kind_left_out_or_counted_twice_is_found(seed: int) -> None:
     chance = random.Random(seed)
     model = archspec.load("bert-base-uncased")
-    universe = TensorGroups(get_compilation(model).table, (), {})
+    universe = TensorGroups(model.count().table, (), {})
     kind = chance.choice(universe.groups)
     sign = chance.choice((-1, 1))
     number = model.params.total + sign * kind.times * kind.each
-    (answer,) = Explainer(get_compilation(model).table).explain(read_number(str(number))).answers
+    (answer,) = Explainer(model.count().table).explain(read_number(str(number))).answers
     assert answer.matches[0].rank == 1
     found = [texts(m)[-1] for m in answer.matches]
     if sign > 0:
@@ -347,7 +347,7 @@ def test_any_text_is_a_number_or_is_refused(text: str) -> None:
 def test_where_anything_fits_there_is_an_end() -> None:
     tensors = "".join(f"  p{i}: unused param [{1 + i * i % 997}, {1 + i % 9}]\n" for i in range(600))
     model = load(f"block It()(x [...]) -> [...] {{\n{tensors}  return x\n}}\n")
-    (answer,) = Explainer(get_compilation(model).table).explain(read_number(str(model.params.total - 17))).answers
+    (answer,) = Explainer(model.count().table).explain(read_number(str(model.params.total - 17))).answers
     assert max(len(answer.matches), answer.more) == MAX_MATCHES
 
 
@@ -438,7 +438,7 @@ def test_relatives_have_the_sizes_of_the_model() -> None:
     assert model.params.total == 2 * 72 + 16
     relatives = relatives_of(model)
     assert [(r.definition, r.table.params.total) for r in relatives] == [("Pairs", 178), ("Deep", 187), ("Deep", 403)]
-    universe = TensorGroups(get_compilation(model).table, relatives, {})
+    universe = TensorGroups(model.count().table, relatives, {})
     assert [(base.name, base.parts, universe.total(base.counted)) for base in universe.bases] == [
         ("body", (), 160),
         ("Pairs", ("pairs",), 178),
@@ -452,7 +452,7 @@ def test_relatives_have_the_sizes_of_the_model() -> None:
 
 
 def test_a_rank_with_too_many_conventions_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = get_compilation(load(RELATIVES.partition("block Labels")[0])).table
+    table = load(RELATIVES.partition("block Labels")[0]).count().table
     assert Explainer(table).explain(read_number("31")).depth == 4
     for limit, depth, conventions in ((6, 4, 1 + 6 + 1), (5, 0, 1)):
         monkeypatch.setattr("archspec.analysis.explain.conventions.MAX_STATES", limit)

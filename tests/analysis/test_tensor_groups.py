@@ -16,7 +16,6 @@ from archspec.analysis.explain.tensor_groups import (
     _subset_sums,
     _token_choices,
 )
-from archspec.pipeline.model import get_compilation
 
 
 @pytest.mark.parametrize(
@@ -33,7 +32,7 @@ from archspec.pipeline.model import get_compilation
     ],
 )
 def test_modules_that_a_model_declares_itself(model: str, found: list[str]) -> None:
-    assert _outermost_modules(get_compilation(archspec.load(model)).table) == found
+    assert _outermost_modules(archspec.load(model).count().table) == found
 
 
 def test_names() -> None:

@@ -17,7 +17,6 @@ from archspec import ArchError, Model, Rename, Verification
 from archspec.analysis.verify import verify as verification
 from archspec.analysis.verify.naming import respell
 from archspec.formats.configs.names import Names
-from archspec.pipeline.model import get_compilation
 from archspec.testing import main
 
 SMALL = {"vocab": 20, "hidden": 8, "layers": 3, "heads": 2, "ffn": 16, "positions": 10}
@@ -157,7 +156,7 @@ def test_one_wrong_shape_of_two_names(tmp_path: Path) -> None:
 def test_a_tie_between_buffers(tmp_path: Path) -> None:
     text = "block It(n = 4)(x [n]) -> [n] {\n  a: buffer [n]\n  b: buffer [n]\n  tie b = a\n  return x + .a + .b\n}\n"
     model = load(text)
-    assert get_compilation(model).table.buffer_ties == {"b": "a"}
+    assert model.count().table.buffer_ties == {"b": "a"}
     assert verify(tmp_path, model, {"a": (4,)}).is_exact and verify(tmp_path, model, {"b": (4,)}).is_exact
     assert brief(verify(tmp_path, model, {})) == [("missing", "a", "")]
     untied = load(text.replace("  tie b = a\n", ""))

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import paths
 import pytest
+from paths import ROOT
 
 from archspec import testing
-from archspec.core import resources
 from archspec.testing import main
 
 GOLDEN = paths.GOLDEN / "messages"
@@ -59,7 +59,7 @@ def test_show_takes_files_and_definitions(capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize("name", ["FeedForward", "Decoder", "SinusoidalEmbedding"])
 def test_show_has_every_definition_of_a_name(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     headers = re.findall(r"^# (specs/.+)$", output(capsys, "show", name), re.MULTILINE)
-    specs = Path(resources.specs_root())
+    specs = Path(str(ROOT / "specs"))
     defining = [p for p in specs.rglob("*.arch") if re.search(rf"^(layer|block) {name}\(", p.read_text(), re.M)]
     paths = sorted(path.relative_to(specs.parent).as_posix() for path in defining)
     assert headers == sorted(paths, key=lambda path: not path.startswith("specs/std/"))

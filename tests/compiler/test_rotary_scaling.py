@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from paths import ROOT
 from reference import Array, evaluate
 from small import live_names
 
 import archspec
-from archspec.core.resources import specs_root
 from archspec.formats.configs.family import read_family
 from archspec.pipeline.model import get_compilation
 
@@ -230,7 +230,7 @@ TINY = {
 
 def configuration(type: str, kind: str) -> dict[str, Any]:
     """A tiny configuration of a family, with the fields that it knows; `dynamic` has only one length."""
-    known = read_family(specs_root(), type, {})
+    known = read_family(str(ROOT / "specs"), type, {})
     fields = {name: value for name, value in TINY.items() if name in known.fields}
     if type == "phi3":
         fields["original_max_position_embeddings"] = CONTEXT
@@ -248,7 +248,7 @@ def configuration(type: str, kind: str) -> dict[str, Any]:
 def test_lengths_are_those_of_the_configuration_class(type: str) -> None:
     """Where a configuration states none; scalings use them."""
     config = pytest.importorskip("transformers").AutoConfig.for_model(type)
-    fields = read_family(specs_root(), type, {}).fields
+    fields = read_family(str(ROOT / "specs"), type, {}).fields
     assert fields["max_position_embeddings"].default == config.max_position_embeddings
     original = fields.get("original_max_position_embeddings")
     assert (original and original.default) == getattr(config, "original_max_position_embeddings", None)

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from paths import DATA
+from paths import DATA, ROOT
 
 import archspec
 from archspec import ArchError, Diagnostic, Source
 from archspec.codegen.build import torch_source
-from archspec.core.resources import specs_root
 from archspec.formats.configs.family import known_types, read_family
 from archspec.formats.configs.names import iter_families
 from archspec.formats.strict_json import read_data, read_json
@@ -24,7 +23,7 @@ from archspec.pipeline.tables import load_table
 from archspec.testing import main
 
 PUBLISHED = sorted((DATA / "configs").glob("*.json"))
-FAMILIES = {type: read_family(specs_root(), type, {}) for type in known_types(specs_root())}
+FAMILIES = {type: read_family(str(ROOT / "specs"), type, {}) for type in known_types(str(ROOT / "specs"))}
 EVERYDAY_TYPES = ("albert", "bart", "bert", "clip", "deberta-v2", "gpt2", "llama", "modernbert", "t5", "wav2vec2")
 
 
@@ -587,7 +586,7 @@ def import_text(config: str) -> str:
 
     report = Report()
     unit = build_config_unit(
-        Source("config.json", config), Library(specs_root(), parse_cached), report, DEFAULT_READING
+        Source("config.json", config), Library(str(ROOT / "specs"), parse_cached), report, DEFAULT_READING
     )
     report.check()
     assert unit is not None
@@ -651,7 +650,7 @@ def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
     ],
 )
 def test_families_of_a_definition(definition: str, types: list[str]) -> None:
-    assert [family.type for family in iter_families(definition, specs_root())] == types
+    assert [family.type for family in iter_families(definition, str(ROOT / "specs"))] == types
 
 
 @pytest.mark.parametrize("type", sorted(FAMILIES))

@@ -18,10 +18,10 @@ from drawn_configs import (
     torch,
     transformers,
 )
+from paths import ROOT
 from small import live_names
 
 import archspec
-from archspec.core.resources import specs_root
 from archspec.formats.configs.family import read_family
 
 pytestmark = pytest.mark.slow
@@ -50,7 +50,7 @@ def test_every_known_type_is_drawn() -> None:
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_activations_are_the_same(name: str, tmp_path: Path) -> None:
-    words = dict(read_family(specs_root(), "bert", {}).fields["hidden_act"].values or ())
+    words = dict(read_family(str(ROOT / "specs"), "bert", {}).fields["hidden_act"].values or ())
     path = tmp_path / "one.arch"
     path.write_text(
         f"import std {{ {words[name]} }}\n"
@@ -97,7 +97,7 @@ def test_tensors_and_outputs_are_those_of_the_live_model(type: str, seed: int, t
 @pytest.mark.parametrize("type", TYPES)
 def test_defaults_are_those_of_the_configuration_class(type: str, tmp_path: Path) -> None:
     """With nothing said, with everything said as it is by default, and with each field left out."""
-    family = read_family(specs_root(), type, {})
+    family = read_family(str(ROOT / "specs"), type, {})
     config = transformers.AutoConfig.for_model(type)
     config.save_pretrained(tmp_path)
     written = json.loads((tmp_path / "config.json").read_text())

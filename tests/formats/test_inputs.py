@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 from checkpoints import write as write_checkpoint
+from paths import ROOT
 
 import archspec
 from archspec import Source
 from archspec.compiler.resolve.files import Library
 from archspec.core.diagnostics import Report
-from archspec.core.resources import specs_root
 from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
 from archspec.formats.configs.family import find_family, known_types, read_family
 from archspec.formats.strict_json import read_json
@@ -260,20 +260,20 @@ def family_without_type(name: str) -> tuple[str | None, list[archspec.Diagnostic
     source, report = Source("config.json", json.dumps({"architectures": [name]})), Report()
     root = read_json(source)
     assert isinstance(root.plain, dict)
-    family = find_family(root, root.plain, None, Library(specs_root(), parse_cached), report)
+    family = find_family(root, root.plain, None, Library(str(ROOT / "specs"), parse_cached), report)
     return family.type if family is not None else None, report.diagnostics
 
 
 def types() -> list[object]:
     """The known types: every day, some whose architectures are theirs alone, and some that share them."""
     everyday = ("bert", "camembert", "clip_text_model", "deepseek_v3", "llama", "roberta", "wav2vec2", "xlm-roberta")
-    return [t if t in everyday else pytest.param(t, marks=pytest.mark.slow) for t in known_types(specs_root())]
+    return [t if t in everyday else pytest.param(t, marks=pytest.mark.slow) for t in known_types(str(ROOT / "specs"))]
 
 
 @pytest.mark.parametrize("type", types())
 def test_a_missing_type_is_that_of_the_architecture(type: str) -> None:
     """Where an architecture is one of several types, the error names them all."""
-    name = [*read_family(specs_root(), type, {}).architectures][-1]
+    name = [*read_family(str(ROOT / "specs"), type, {}).architectures][-1]
     found, wrong = family_without_type(name)
     if found is None:
         assert wrong[0].code == "missing-argument" and f"`{type}`" in wrong[0].message

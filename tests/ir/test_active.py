@@ -16,7 +16,7 @@ from archspec.testing import main
 
 
 def active(model: archspec.Model) -> ActiveParameters | None:
-    return get_compilation(model).table.active
+    return model.count().table.active
 
 
 # Published figures ----------------------------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ def test_active_parameters_are_shown(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_the_table_keeps_them() -> None:
-    table = get_compilation(archspec.load("gpt-oss-20b")).table
+    table = archspec.load("gpt-oss-20b").count().table
     again = Table.from_data(json.loads(json.dumps(table.to_data())))
     assert again == table
     assert table.active is not None and {*table.active.by_tensor()} == {None, *table.active.choices}

@@ -3,16 +3,16 @@
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
 import archspec
 from archspec import Source
 from archspec.core.diagnostics import Report
-from archspec.core.resources import specs_root
 from archspec.language.syntax import tree
 from archspec.language.syntax.parse import parse
 from archspec.pipeline.overrides import parse_override
 
-SPECS = [path.read_text(encoding="utf-8") for path in sorted(Path(specs_root()).rglob("*.arch"))]
+SPECS = [path.read_text(encoding="utf-8") for path in sorted(Path(str(ROOT / "specs")).rglob("*.arch"))]
 
 
 def parsed(text: str) -> tuple[tree.File, Report]:
