@@ -6,10 +6,6 @@ from itertools import pairwise
 import pytest
 
 import archspec
-from archspec.analysis.cost.attention import AttentionPart, AttentionSlots, AttentionTracer, BodyContext
-from archspec.analysis.cost.masks import VisibleKeys
-from archspec.ir.module import Body
-from archspec.pipeline.model import get_compilation
 from archspec.testing import main
 
 SPEC = """
@@ -27,53 +23,6 @@ block Outer(n = 8)(x [batch, seq, n], tokens int [batch, seq]) -> [batch, seq, n
 }}
 model "attend" = Outer()
 """
-
-
-def parts(model: archspec.Model) -> list[AttentionPart]:
-    """The parts of all products in attention."""
-    found: list[AttentionPart] = []
-
-    def visit(body: Body, traced: AttentionSlots) -> None:
-        for call in body.calls:
-            if call.body is not None:
-                visit(call.body, tracer.trace(call.body, traced.call_context(call)))
-            elif (part := traced.part(call)) is not None:
-                found.append(part)
-
-    tracer = AttentionTracer()
-    body = get_compilation(model).body
-    visit(body, tracer.trace(body, BodyContext()))
-    return found
-
-
-EVEN = "(reshape([seq, 1])(arange(seq)) - arange(seq)) % 2 == 0"
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "seen"),
-    [
-        ("causal_mask(seq)", "keys", VisibleKeys()),
-        ("keys and causal_mask(seq)", "causal_mask(seq)", VisibleKeys(causal=True)),
-        ("window_mask(seq, 3)", "window_mask(seq, 5)", VisibleKeys(window=5)),
-        ("window_mask(seq, 3) and causal_mask(seq)", "causal_mask(seq)", VisibleKeys(causal=True)),
-        ("causal_mask(seq)", f"causal_mask(seq) and {EVEN}", VisibleKeys(causal=True, exact=False)),
-        ("causal_mask(seq)", "transpose(causal_mask(seq))", VisibleKeys()),
-    ],
-)
-@pytest.mark.parametrize("is_one_product", [True, False])
-def test_keys_that_one_of_two_masks_shows_are_seen(
-    one: str, other: str, seen: VisibleKeys, is_one_product: bool
-) -> None:
-    statements = f"""s = matmul(q, transpose(k))
-  one = where({one}, s, -inf) |> softmax
-  other = where({other}, s, -inf) |> softmax
-  mixed = {"matmul(one + other, v)" if is_one_product else "matmul(one, v) + matmul(other, v)"}
-  return merge_heads(mixed)"""
-    for both in [statements, statements.replace("one + other", "other + one")][: 1 + is_one_product]:
-        found = parts(archspec.loads(SPEC.format(statements=both)))
-        assert found[0] == AttentionPart("score", seen) and (
-            not is_one_product or found[1:] == [AttentionPart("mix", seen)]
-        )
 
 
 @pytest.mark.parametrize(

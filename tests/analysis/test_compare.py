@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -16,9 +16,7 @@ from bundled import pairs
 from small import DENSE
 
 import archspec
-from archspec import Component
 from archspec.analysis.compare.compare import compare_tables
-from archspec.analysis.compare.components import find_components
 from archspec.core.reports.terminal import format_bar
 from archspec.pipeline.tables import load_table
 from archspec.testing import main
@@ -40,46 +38,6 @@ def test_the_parts_of_two_bundled_models_are_all_of_them(pairs: Sequence[tuple[s
         same = [group for part in found.parts for group in part.row.groups]
         if table is other:
             assert same[::2] == same[1::2] and not found.settings
-
-
-STACKS = """
-import std { Linear, LayerNorm }
-dim batch, seq
-block Part(n, normed = true)(x [batch, seq, n]) -> [batch, seq, n] {
-  role attention for attn
-  role feed_forward for ff
-  return x
-    |> attn.q: Linear(n, 2 * n) |> attn.out: Linear(2 * n, n)
-    |> norm: LayerNorm(n) if normed
-    |> ff: Linear(n, n)
-}
-block Net(n = 4)(x [batch, seq, n]) -> [batch, seq, n] {
-  return x
-    |> first.0: Part(n) |> left: Part(n) |> right: Part(n) |> around.inner.only.0: Part(n)
-    |> layers[i]: Part(n, i > 0) for i in 0..3
-    |> mixed[i]: (Part(n) if i % 2 == 0 else Linear(n, n)) for i in 0..4
-    |> end.norm: LayerNorm(n)
-}
-model "stacks" = Net()
-"""
-
-
-def outlined(part: Component, indent: str = "  ") -> Iterator[str]:
-    """A component and those in it."""
-    roles = ", ".join(f"{role} {number}" for role, number in part.roles.items())
-    inside = ", ".join(f"{number} {role} {what}".strip() for (role, what), number in part.pattern.items())
-    number = " (numbered)" if part.numbered else ""
-    yield f"{indent}{part.address}{number}: {part.type}, {part.times} x {part.each} = {part.total}; {roles}; {inside}"
-    for each in part.parts:
-        yield from outlined(each, indent + "  ")
-
-
-def test_components_of_models(golden: Callable[[str, str], None]) -> None:
-    names = ("t5-small", "deepseek-v3", "whisper-tiny", "swin-tiny")
-    lines: list[str] = []
-    for table in (archspec.loads(STACKS).count().table, *(load_table(name, {})[0] for name in names)):
-        lines += [table.model, *(line for part in find_components(table) for line in outlined(part))]
-    golden("compare/components.txt", "\n".join(lines) + "\n")
 
 
 # Figures --------------------------------------------------------------------------------------------------------------

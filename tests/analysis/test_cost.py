@@ -9,8 +9,6 @@ from small import DENSE, load
 
 import archspec
 from archspec import Polynomial, Type
-from archspec.analysis.cost.attention import AttentionPart, AttentionTracer, AttentionUse, BodyContext, ProductOrigin
-from archspec.analysis.cost.masks import ALL_KEYS
 from archspec.analysis.cost.report import tree
 from archspec.core.algebra import multiply_unexpanded, substitute, symbol
 from archspec.ir.ops import OPS
@@ -375,16 +373,3 @@ def test_learned_weights_may_be_mixed_with() -> None:
     line = "return matmul(softmax(axis = -1)(.w), x)"
     text = f"layer Net()(x [2, 4, 5]) -> [2, 4, 5] {{\n  w: param [4, 4]\n  {line}\n}}\n"
     assert attention_of(text) == (2 * 4 * 4 * 5, 0, 2 * 4 * 4 * 5)
-
-
-def test_what_surrounds_a_body_decides() -> None:
-    model = load("layer Net()(x [2, 3, 4]) -> [2, 3, 3] {\n  w: param []\n  return matmul(x, transpose(x)) * .w\n}\n")
-    body = get_compilation(model).body
-    call = next(call for call in body.calls if call.type == "matmul")
-    assert AttentionTracer().trace(body, BodyContext()).part(call) is None
-    assert AttentionTracer().trace(body, BodyContext(uses=(AttentionUse(scored=True),))).part(call) == AttentionPart(
-        "score", ALL_KEYS
-    )
-    assert AttentionTracer().trace(body, BodyContext(origins=(ProductOrigin(softmaxed=True),))).part(
-        call
-    ) == AttentionPart("mix", ALL_KEYS)

@@ -14,9 +14,6 @@ from archspec import ModuleRow, Params, SelectionRule, Table, Tensor, Tensors
 from archspec.analysis.count.count import count
 from archspec.analysis.count.groups import (
     RoleComponent,
-    count_by_block,
-    count_by_layer,
-    count_by_role,
     find_role_components,
 )
 from archspec.analysis.count.select import select
@@ -93,11 +90,6 @@ def test_rules_apply_in_order_and_a_shared_tensor_counts_once(chosen: list[str],
     assert selection.total == total == sum(selection.params)
 
 
-def test_a_shared_tensor_stands_on_the_counted_name_where_that_is_chosen() -> None:
-    assert select(SHARED, rules("+*.weight")).params == (40, 16, 0, 0)
-    assert select(SHARED, rules("+head.*.weight")).params == (0, 16, 40, 0)
-
-
 @pytest.mark.parametrize(
     ("chosen", "elsewhere"),
     [
@@ -119,54 +111,7 @@ def test_an_excluded_name_of_a_counted_tensor_is_told(chosen: list[str], elsewhe
     ]
 
 
-def test_rules_that_match_nothing_are_told() -> None:
-    assert select(SHARED, rules("+*", "-nothing")).unmatched == (SelectionRule(False, "nothing"),)
-
-
 # Summing
-
-
-def test_groups_sum_to_the_total_and_keep_program_order() -> None:
-    everything = select(SHARED)
-    assert [(g.name, g.params) for g in count_by_layer(SHARED, everything)] == [
-        ("words", 40),
-        ("head.dense", 16),
-        ("head.decoder", 10),
-    ]
-    assert [(g.name, g.tensors, g.params) for g in count_by_role(SHARED, everything)] == [
-        ("embedding", 1, 40),
-        ("head", 3, 26),
-    ]
-    assert [(g.name, g.params) for g in count_by_block(SHARED, everything)] == [("", 66)]
-
-
-def test_depth_sums_up_what_is_nested_deeper() -> None:
-    layers = stack(5, 5)
-    everything = select(layers)
-    assert [g.name for g in count_by_layer(layers, everything)] == ["encoder.layer.0.dense", "encoder.layer.1.dense"]
-    assert [g.name for g in count_by_layer(layers, everything, 1)] == ["encoder.layer.0", "encoder.layer.1"]
-    assert [g.name for g in count_by_block(layers, everything)] == ["encoder.layer.0", "encoder.layer.1"]
-    for by in count_by_layer, count_by_block:
-        assert [[g.name for g in by(layers, everything, depth)] for depth in (0, 9)] == [
-            [""],
-            [g.name for g in by(layers, everything)],
-        ]
-
-
-def test_groups_leave_out_what_was_not_selected() -> None:
-    assert [g.name for g in count_by_layer(SHARED, select(SHARED, rules("+*.bias")))] == ["head.decoder"]
-
-
-def test_frozen_tensors_are_not_trainable() -> None:
-    frozen = table(tensor("positions.weight", 3, 3, trainable=False), tensor("dense.weight", 2))
-    assert [(g.params, g.trainable) for g in count_by_layer(frozen, select(frozen))] == [(9, 0), (2, 2)]
-
-
-def test_heads_and_poolers_are_found_by_role() -> None:
-    assert find_role_components(SHARED, "head") == [RoleComponent("head", ("dense", "decoder"), 26)]
-    assert find_role_components(SHARED, "pooler") == []
-    pooled = table(tensor("pooler.dense.weight", 2, 2, role="pooler"), tensor("pooler.dense.bias", 2, role="pooler"))
-    assert find_role_components(pooled, "pooler") == [RoleComponent("pooler.dense", (), 6)]
 
 
 # The tree
@@ -176,73 +121,11 @@ def lines(branches: list[CountRow]) -> list[tuple[int, str, int, int, int]]:
     return [(b.level, b.label, b.times, b.each, b.total) for b in branches]
 
 
-def folded(model: Table, depth: int | None = None) -> list[tuple[int, str, int, int, int]]:
-    return lines(count_tree(model, select(model), depth))
-
-
-def test_equal_numbered_parts_are_one_line() -> None:
-    assert folded(stack(5, 5, 5)) == [(0, "encoder.layer.*", 3, 10, 30), (1, "dense", 1, 10, 30)]
-    assert folded(stack(5, 5, 5), depth=1) == [(0, "encoder.layer.*", 3, 10, 30)]
-
-
-def test_a_stack_of_one_is_not_folded() -> None:
-    assert folded(stack(5), depth=1) == [(0, "encoder.layer.0", 1, 10, 10)]
-
-
-def test_every_third_part_that_differs_is_a_line_of_its_own() -> None:
-    assert folded(stack(7, 5, 5, 7, 5, 5), depth=2) == [
-        (0, "encoder.layer", 1, 68, 68),
-        (1, "0,3", 2, 14, 28),
-        (1, "1-2,4-5", 4, 10, 40),
-    ]
-
-
-def test_long_lists_of_numbers_are_shortened() -> None:
-    label = folded(stack(*[7, 5] * 9), depth=2)[1][1]
-    assert label == "0,2,4,6,...,16"
-
-
-def test_a_stack_within_a_stack_multiplies() -> None:
-    names = [f"layer.{i}.expert.{j}" for i in range(3) for j in range(4)]
-    blocks = tuple(f"layer.{i}" for i in range(3))
-    experts = table(*(tensor(f"{name}.weight", 5) for name in names), blocks=blocks)
-    assert folded(experts) == [(0, "layer.*", 3, 20, 60), (1, "expert.*", 4, 5, 60)]
-
-
-def test_parts_that_differ_only_in_role_or_training_are_not_equal() -> None:
-    different = table(tensor("a.0.weight", 3), tensor("a.1.weight", 3, trainable=False))
-    assert [line[1] for line in folded(different)] == ["a", "0", "1"]
-
-
-def test_tensors_that_a_block_owns_itself_are_lines() -> None:
-    bare = table(tensor("cls_token", 1, 1, 4, layer="", type="Model"), tensor("dense.weight", 2), blocks=("",))
-    branches = count_tree(bare, select(bare))
-    assert [(b.label, b.type, b.shapes) for b in branches] == [
-        ("cls_token", "parameter", ((1, 1, 4),)),
-        ("dense", "Linear", ((2,),)),
-    ]
-
-
-def test_a_model_that_is_one_layer_is_one_line() -> None:
-    one = table(tensor("weight", 2, 3, layer="", type="Linear"), tensor("bias", 2, layer="", type="Linear"))
-    assert [(b.label, b.type, b.total) for b in count_tree(one, select(one))] == [("", "Linear", 8)]
-
-
-def test_tied_tensors_add_nothing_and_say_so() -> None:
-    decoder = next(b for b in count_tree(SHARED, select(SHARED)) if b.label == "decoder")
-    assert (decoder.total, decoder.tied, decoder.shapes) == (10, True, ((10,),))
-
-
 def test_outermost_lines_sum_to_the_selection() -> None:
     for model in (SHARED, stack(7, 5, 5, 7), stack(*[1] * 30)):
         for chosen in ([], rules("+*.weight"), rules("-*.0.*"), rules("-words.*")):
             selection = select(model, chosen)
             assert sum(b.total for b in count_tree(model, selection) if b.level == 0) == selection.total
-
-
-def test_deep_and_long_addresses_are_no_trouble() -> None:
-    deep = table(tensor(".".join(["a"] * 5000) + ".weight", 1), tensor("9" * 5000 + ".weight", 1))
-    assert len(count_tree(deep, select(deep))) == 2
 
 
 # The command, on bundled models

@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from bundled import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import DATA
@@ -21,7 +20,7 @@ from archspec import Match
 from archspec.analysis.explain.explain import MAX_MATCHES, Explainer, create_explainer
 from archspec.analysis.explain.numbers import format_rounded, read_number
 from archspec.analysis.explain.omissions import describe_arithmetic_error, describe_digit_difference
-from archspec.analysis.explain.tensor_groups import TensorGroups, count_uses, find_table_types
+from archspec.analysis.explain.tensor_groups import TensorGroups, count_uses
 from archspec.pipeline.family import relatives_of
 from archspec.pipeline.model import get_compilation
 from archspec.testing import main
@@ -274,19 +273,6 @@ def test_arithmetic_errors_by_their_digits() -> None:
 # All conventions, and back
 
 
-@pytest.mark.parametrize("name", each())
-def test_relatives_and_kinds_hold_what_their_tables_hold(name: str) -> None:
-    model = archspec.load(name)
-    relatives = relatives_of(model)
-    universe = TensorGroups(model.count().table, relatives, {})
-    whole = [base for base in universe.bases if base.rank == 0]
-    totals = [model.params.total, *(relative.table.params.total for relative in relatives)]
-    assert [universe.total(base.counted) for base in whole] == totals
-    for relative in relatives:
-        for model_name in relative.models:
-            assert archspec.load(model_name).params.total == relative.table.params.total
-
-
 @cache
 def explainer(name: str) -> Explainer:
     model = archspec.load(name)
@@ -432,25 +418,6 @@ model "body" = Body()
 """
 
 
-def test_relatives_have_the_sizes_of_the_model() -> None:
-    """A definition without a default for one of its hyperparameters is none; one with more layers gives no head."""
-    model = load(RELATIVES)
-    assert model.params.total == 2 * 72 + 16
-    relatives = relatives_of(model)
-    assert [(r.definition, r.table.params.total) for r in relatives] == [("Pairs", 178), ("Deep", 187), ("Deep", 403)]
-    universe = TensorGroups(model.count().table, relatives, {})
-    assert [(base.name, base.parts, universe.total(base.counted)) for base in universe.bases] == [
-        ("body", (), 160),
-        ("Pairs", ("pairs",), 178),
-        ("Deep", ("deep",), 187),
-        ("", ("pairs",), 178),
-        ("", ("deep",), 187),
-    ]
-    for number, steps in ((187, ["with `deep` (`Deep`)"]), (403, None)):
-        (answer,) = archspec.explain(model, number).answers
-        assert [texts(match) for match in answer.matches] == ([steps] if steps else [])
-
-
 def test_a_rank_with_too_many_conventions_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     table = load(RELATIVES.partition("block Labels")[0]).count().table
     assert Explainer(table).explain(read_number("31")).depth == 4
@@ -528,37 +495,3 @@ def test_every_small_number(golden: Callable[[str, str], None], tmp_path: Path) 
                     assert answer.reading.fits(match.params)
                     assert counted == match.params or match.kind == "arithmetic error"
     golden("explain-small.txt", "\n".join(lines) + "\n")
-
-
-LOOKED_UP = """
-dim batch, seq
-layer Own(n = 7)(ids int [batch, seq], x [batch, seq, 4]) -> [batch, seq, 4] {
-  table: param [n, 4]
-  other: param [n, 4]
-  for i in 0..seq {
-    x = x + embedding(ids, .table)
-  }
-  return x + sum(axis = 0)(.other)
-}
-layer Given()(ids int [batch, seq], x [batch, seq, 4], y [7, 4]) -> [batch, seq, 4] {
-  w: param [4]
-  for i in 0..seq {
-    x = x + embedding(ids, y) * .w
-  }
-  return x
-}
-layer Computed(n = 7)(ids int [batch, seq], x [batch, seq, 4], y [n, 4]) -> [batch, seq, 4] {
-  w: param [n, 4]
-  for i in 0..seq {
-    y = y * 0.5 + .w
-  }
-  return x + embedding(ids, y)
-}
-block Net()(ids int [batch, seq], x [batch, seq, 4], y [7, 4]) -> [batch, seq, 4] {
-  return x |> own: Own()(ids, _) |> given: Given()(ids, _, y) |> computed: Computed()(ids, _, y)
-}
-"""
-
-
-def test_rows_that_are_looked_up_in_a_loop_are_those_of_a_table() -> None:
-    assert find_table_types(get_compilation(load(LOOKED_UP)).body) == {"Own"}

@@ -16,8 +16,6 @@ from archspec.analysis.scaffold import api, tensors
 from archspec.analysis.scaffold.structure import (
     LoopIndex,
     choose_definition_name,
-    format_address,
-    format_loop,
     split_progressions,
     tie_statements,
 )
@@ -197,14 +195,6 @@ def test_the_library_is_what_is_recognised(tmp_path: Path, monkeypatch: pytest.M
 
 
 # Repetition -----------------------------------------------------------------------------------------------------------
-
-
-def test_progressions() -> None:
-    assert split_progressions([0, 1, 2, 3]) == [[0, 1, 2, 3]]
-    assert split_progressions([2, 5, 8]) == [[2, 5, 8]]
-    assert split_progressions([0, 1, 3, 4, 6, 7]) == [[0, 3, 6], [1, 4, 7]]
-    assert split_progressions([0, 2]) == [[0], [2]]
-    assert split_progressions([]) == []
 
 
 @given(st.sets(st.integers(0, 60)))
@@ -435,24 +425,6 @@ LETTERS = [f"B{letter}" for letter in "BCDEFGHIJKLMNOPQRSTUVWXYZ"]
 )
 def test_names_of_definitions(paths: list[list[str | LoopIndex]], taken: list[str], name: str) -> None:
     assert choose_definition_name(paths, {*taken}) == name
-
-
-def test_addresses_with_indices() -> None:
-    addresses: dict[str, list[str | LoopIndex]] = {
-        "a[i].b": ["a", EACH, "b"],
-        "a[i]": ["a", LoopIndex(1, 4)],
-        "a[2 * i + 3].for": ["a", LATER, "for"],
-        "a[2 * i]": ["a", LoopIndex(2, 0)],
-        '"for".for."x-y"': ["for", "for", "x-y"],
-        '"0".1': ["0", "1"],
-        "frozen": ["frozen"],
-    }
-    assert {text: format_address(address) for text, address in addresses.items()} == {text: text for text in addresses}
-    assert [format_loop(index, 5) for index in (EACH, LoopIndex(1, 4), LATER)] == [
-        "for i in 0..5",
-        "for i in 4..9",
-        "for i in 0..5",
-    ]
 
 
 # Ties -----------------------------------------------------------------------------------------------------------------

@@ -79,26 +79,6 @@ def test_operands_that_all_designs_share_are_on_either_side() -> None:
     ) == [1, 1]
 
 
-@pytest.mark.parametrize(
-    ("sign", "left", "right", "low", "high"),
-    [
-        ("%", [5, 9], 3, 0, 2),
-        ("%", [5, 9], [1, 4], 0, 3),
-        ("%", [5, 9], -3, -3, 3),
-        ("%", [5, 9], [-2, 4], -4, 4),
-        ("//", [5, 9], 1, -10, 9),
-        ("//", [-7, 3], [2, -1], -8, 7),
-        ("*", [-7, 3], [2, -1], -14, 7),
-        ("-", [-7, 3], 4, -11, -1),
-        ("**", [2, 3], 2, 4, 9),
-        ("**", [2, 3], 0, 1, 1),
-    ],
-)
-def test_bounds_of_results(sign: str, left: list[int], right: Any, low: int, high: int) -> None:
-    found = apply_operator(sign, column(left), right if isinstance(right, int) else column(right))
-    assert isinstance(found, Column) and (found.low, found.high) == (low, high)
-
-
 NUMBERS, TRUTHS = (1, 2), (True, False)
 
 

@@ -273,20 +273,6 @@ def test_gamma_of_what_is_no_norm_is_a_difference(tmp_path: Path) -> None:
 PAIRS = (("encoder.layer.*", "layers.*"), ("output.dense", "o_proj"), ("dense", "fc"))
 
 
-@pytest.mark.parametrize(
-    ("name", "live"),
-    [
-        ("encoder.layer.7.output.dense.weight", "layers.7.o_proj.weight"),
-        ("dense.bias", "fc.bias"),
-        ("bert.encoder.layer.0.dense.dense", "bert.layers.0.fc.fc"),
-        ("encoder.layers.0.my_dense.weight", "encoder.layers.0.my_dense.weight"),
-        ("encoder.layer", "encoder.layer"),
-    ],
-)
-def test_live_names_replace_whole_segments_in_order(name: str, live: str) -> None:
-    assert Names(PAIRS).live(name) == live
-
-
 def test_a_checkpoint_with_the_names_of_a_live_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stored = {f"model.{Names(PAIRS).live(name)}": shape for name, shape in tensors(ENCODER).items()}
     assert not verify(tmp_path, ENCODER, stored).is_exact  # the family has no list

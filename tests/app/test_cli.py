@@ -16,7 +16,7 @@ import archspec
 from archspec.app.cli import _paint
 from archspec.app.cli.arguments import parsers
 from archspec.app.cli.progress import PROGRESS
-from archspec.app.cli.run.error import read_entries, split_sections
+from archspec.app.cli.run.error import read_entries
 from archspec.core import resources
 from archspec.core.reports import tables
 from archspec.pipeline import generate, index
@@ -443,11 +443,6 @@ def test_error_prints_the_entry_of_a_code(capsys: pytest.CaptureFixture[str]) ->
     capsys.readouterr()
     assert main(["error", codes[0] + "x"]) == 2
     assert f"did you mean `{codes[0]}`?" in capsys.readouterr().err
-
-
-def test_headings_inside_examples_are_no_entries() -> None:
-    text = "# Errors\n\nIntro.\n\n## one\ntext\n```\n## not\n```\n## `two`\nmore\n# End\nrest\n"
-    assert split_sections(text) == {"one": "## one\ntext\n```\n## not\n```\n", "two": "## `two`\nmore\n"}
 
 
 # Formats

@@ -9,7 +9,6 @@ import reference
 from small import load, output, shapes
 
 import archspec
-from archspec.pipeline.model import get_compilation
 
 SCAN = """
 dim batch, seq
@@ -67,31 +66,6 @@ def test_a_loop_without_iterations_leaves_what_it_carries() -> None:
     x = np.ones((2, 1, 4))
     np.testing.assert_array_equal(run(model, x=x)["output"], np.full((2, 4), 0.5))
     assert archspec.cost(model, batch=2, seq=1).work.elementwise == 8
-
-
-@pytest.mark.parametrize(
-    ("statements", "inputs"),
-    [
-        ("g = x\nfor t in 0..seq { h = h * pick(axis = 1, index = t)(x) + pick(axis = 1, index = t)(g) }", ["h", "x"]),
-        ("g = h\nfor t in 0..seq { h = h * g }", ["h", "g"]),
-        ("g = h\nfor t in 0..seq {\n  h = h * g\n  g = g + 1.0\n}\nh2 = h * g", ["h", "g"]),
-        ("g = h\nfor t in 0..seq {\n  h = h * g\n  g = g\n}", ["h", "g"]),
-        ("g = h\nfor t in 0..seq { y = collect(axis = 1)(h * g) }\nh2 = sum(axis = 1)(y)", ["h"]),
-        ("for t in 0..seq { h = h * .a }", ["h", ".a"]),
-    ],
-)
-def test_a_loop_takes_each_value_once_unless_it_is_carried(statements: str, inputs: list[str]) -> None:
-    text = scan(statements)
-    if "h2" in statements:
-        text = text.replace("return h\n", "return h2\n")
-    (loop,) = [call for call in get_compilation(load(text)).body.calls if call.kind == "loop"]
-    assert [name for name, _ in loop.inputs] == inputs
-    assert loop.body is not None and [name for name, _ in loop.body.inputs] == inputs
-
-
-def test_a_loop_that_changes_nothing_is_left_out() -> None:
-    model = load(scan("g = h * 2.0\nfor t in 0..seq { g = g }\nh3 = g + h").replace("return h\n", "return h3\n"))
-    assert not [call for call in get_compilation(model).body.calls if call.kind == "loop"]
 
 
 def test_values_are_collected_along_any_axis_and_in_nested_loops() -> None:

@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +15,6 @@ import pytest
 import archspec
 from archspec.core.reports.html import render_html
 from archspec.core.reports.page import Page
-from archspec.core.reports.roles import ROLES
 from archspec.core.reports.tables import Bar, Column, View, frame
 from archspec.testing import main
 
@@ -99,42 +97,6 @@ def test_text_in_html_is_inert() -> None:
     root = ElementTree.fromstring(text)
     assert "script" not in {each.tag for each in root.iter()} and "\x1b" not in text and "\u202e" not in text
     assert "".join(root.itertext()).count("alert(1)") == 4
-
-
-def test_cells_are_styled_by_their_columns() -> None:
-    columns = [
-        Column("long", "Long", fit="wrap"),
-        Column("n", "N"),
-        Column("unit", "", style="unit"),
-        Column("bar", ""),
-    ]
-    rows = [
-        {"long": "text", "n": 1200, "unit": "M", "bar": Bar(1, 4)},
-        {"long": "", "n": 3, "unit": "", "bar": Bar(0, 0)},
-    ]
-    table = ElementTree.fromstring(render_html(Page("", [View(columns, rows)])))
-    styles = [
-        [dict(re.findall(r"([\w-]+): ([^;]+)", cell.attrib["style"])) for cell in row] for row in table.iter("tr")
-    ]
-    for row in styles[1:]:
-        assert [style["white-space"] for style in row] == ["pre-wrap", "pre", "pre", "pre"]
-        assert [style["text-align"] for style in row] == ["left", "right", "right", "left"]
-        assert [style.get("opacity") for style in row] == [None, None, "0.7", None]
-        assert [style.get("font-variant-numeric") for style in row] == [None, *["tabular-nums"] * 2, None]
-    assert ["".join(cell.itertext()) for cell in [*table.iter("tr")][1]] == ["text", "1,200", "M", ""]
-    assert re.findall(r"width: ([\d.]+)em", " ".join(bar.attrib["style"] for bar in table.iter("span"))) == [
-        "5.00",
-        "0.00",
-    ]
-
-
-def test_roles_have_a_square_of_their_color() -> None:
-    columns = [Column("type", "", style="role")]
-    rows = [{"type": "A", "role": "norm"}, {"type": "B", "role": "none known"}, {"type": "C", "role": None}]
-    table = ElementTree.fromstring(render_html(Page("", [View(columns, rows)])))
-    squares = [cell.find("span") for cell in table.iter("td")]
-    assert [None if square is None else square.attrib["title"] for square in squares] == ["norm", None, None]
-    assert f"background: {ROLES['norm'].light.line}" in ElementTree.tostring(table, "unicode")
 
 
 def test_a_graph_that_was_changed_shows_its_nodes() -> None:

@@ -22,7 +22,6 @@ from archspec.analysis.diff import pictures as diffs
 from archspec.core.addresses import address_pattern
 from archspec.drawing.layout.frames import Frame
 from archspec.drawing.layout.ties import tie_lines
-from archspec.drawing.plan.correspondence import common
 from archspec.drawing.plan.plan import Node
 from archspec.drawing.svg.marks import mark_colors, shown_marks, sign
 from archspec.drawing.svg.paint import Paint
@@ -155,31 +154,6 @@ def test_equal_models_have_no_marks() -> None:
     assert "no differences" not in comparisons.picture([net("a"), net("b", inner=32)])
 
 
-def test_marks_of_a_comparison() -> None:
-    a, b = compared(net("a"), net("b", "relu", inner=32, layers=3, last="end"))
-    layer = "layers.*"
-    assert marked(a) == {
-        layer: "changed",
-        f"{layer}.up": "changed",
-        f"{layer}#gelu.0": "removed",
-        f"{layer}.down": "changed",
-    }
-    assert marked(b) == {
-        **{name: kind for name, kind in marked(a).items() if "gelu" not in name},
-        f"{layer}#relu.0": "added",
-    }
-    texts = {
-        node.name: node.differs for node in b.plan.nodes if node.differs and node.form == "box" and node.kind != "param"
-    }
-    assert texts == {
-        layer: "A: \N{MULTIPLICATION SIGN} 2",
-        f"{layer}.up": "A: 8 \N{RIGHTWARDS ARROW} 16",
-        f"{layer}.down": "A: 16 \N{RIGHTWARDS ARROW} 8",
-        "end": "A: out",
-    }
-    assert not any(node.differs for node in a.plan.nodes)
-
-
 def test_marks_of_bert_and_roberta() -> None:
     a, b = (marked(panel) for panel in compared(archspec.load("bert-base-uncased"), archspec.load("roberta-base")))
     assert a.pop("#arange.0") == "removed" and b.pop("#positions_after.0") == "added"
@@ -195,20 +169,6 @@ def test_a_part_that_some_models_lack() -> None:
     assert bert.marks[node.id] == ("changed", "not in B")
     assert "pooler" not in marked(albert) and marked(gpt)["lm_head"] == "added"
     assert marked(albert)["encoder.embedding_hidden_mapping_in"] == "added"
-
-
-def test_counterparts_are_in_order_and_have_the_same_role() -> None:
-    _, found = comparisons.build_panels([archspec.load("bert-base-uncased"), archspec.load("gpt2")])
-    names: list[dict[str, Node]] = [{node.name: node for node in plan.nodes} for plan in found.plans]
-    layer = "encoder.layer.*"
-    for ours, theirs in (
-        ("embeddings.position_embeddings", "transformer.wpe"),
-        (f"{layer}.attention.output.dense", "transformer.h.*.attn.c_proj"),
-        (f"{layer}.intermediate.dense", "transformer.h.*.mlp.c_fc"),
-        (f"{layer}.output.dense", "transformer.h.*.mlp.c_proj"),
-    ):
-        assert found.node(0, names[0][ours].id, 1) is names[1][theirs]
-        assert found.node(1, names[1][theirs].id, 0) is names[0][ours]
 
 
 @pytest.mark.parametrize(
@@ -235,31 +195,6 @@ def test_what_is_stored_in_part_is_described() -> None:
     assert described("frozen_param frozen_param", "param param") == ["A: frozen"]
     assert described("frozen_param param", "param param") == ["A: frozen in part"]
     assert described("param param", "frozen_param param") == ["A: not frozen"]
-
-
-SETTINGS = """
-dim batch
-layer {name}({head})(x [batch, 4]) -> [batch, 4] {{
-  weight: param [4]
-  return x * .weight * a
-}}
-block Net()(x [batch, 4]) -> [batch, 4] {{
-  return x |> mix: {name}()
-}}
-model "net" = Net()
-"""
-
-
-def test_hyperparameters_that_both_have_are_described() -> None:
-    def described(*heads: str) -> list[str]:
-        texts = [SETTINGS.format(name=head.split("(")[0], head=head.split("(")[1]) for head in heads]
-        _, b = compared(*map(archspec.loads, texts))
-        return [node.differs or "" for node in b.plan.nodes if node.name == "mix"]
-
-    assert described("Mix(a = 1.5, b = 2", "Mix(a = 2.5, c = 3") == ["A: a = 1.5"]
-    assert described("Mix(a = 1.5, b = 2", "Mix(a = 2.5, b = 3") == ["A: a = 1.5, b = 2"]
-    assert described("Mix(a = 1.5, b = 2, c = 4", "Mix(a = 2.5, b = 3, c = 5") == ["A: a = 1.5, b = 2, 1 more"]
-    assert described("Mix(a = 1.5, b = 2", "Mix(a = 1.5, c = 3") == [""]
 
 
 ALTERNATING = """
@@ -296,12 +231,6 @@ def test_further_tensors_of_other_sizes_are_described() -> None:
     a, b = compared(*[archspec.loads(MIX.format(weight=f"param [4, 4]\n  more: unused param [{n}]")) for n in (4, 5)])
     assert marked(a)["mix"] == marked(b)["mix"] == "changed"
     assert [node.differs for node in b.plan.nodes if node.name == "mix"] == ["A: other sizes"]
-
-
-def test_the_heaviest_common_subsequence() -> None:
-    assert common("abcd", "xbxd", [1, 1, 1, 1]) == [(1, 1), (3, 3)]
-    assert common("ab", "ba", [1, 4]) == [(1, 0)] and common("ab", "ba", [4, 1]) == [(0, 1)]
-    assert common("", "a", []) == []
 
 
 # Marks of differences

@@ -18,7 +18,7 @@ import archspec
 from archspec.core.algebra import evaluate
 from archspec.drawing.api import build_plan, find_open_nodes, picture
 from archspec.drawing.layout.layout import layout
-from archspec.drawing.plan.metrics import is_known, shorten_text, width
+from archspec.drawing.plan.metrics import shorten_text, width
 from archspec.drawing.svg.legend import percent
 from archspec.drawing.svg.paint import Paint
 from archspec.drawing.svg.svg import svg
@@ -113,19 +113,9 @@ def test_texts_are_shortened_in_the_middle() -> None:
     assert shorten_text("abc", 10, width("abc", 10)) == "abc"
 
 
-def test_widths_of_characters_without_metrics_are_estimated() -> None:
-    assert (width("模", 10), width("ж", 10), width("模ж ", 20)) == (10.0, 7.0, 39.6)
-    assert is_known("a ~") and not is_known("aж") and not is_known("\x7f")
-
-
 def test_shares_have_one_decimal() -> None:
     assert [percent(part, 1000) for part in (0, 1, 15, 1000)] == ["tied", "0.1 %", "1.5 %", "100.0 %"]
     assert percent(1, 1001) == "< 0.1 %"
-
-
-@pytest.mark.parametrize("bold", [False, True])
-def test_digits_are_equally_wide(bold: bool) -> None:
-    assert {width(digit, 1000, bold) for digit in "0123456789"} == {556}
 
 
 @pytest.mark.parametrize(
