@@ -488,13 +488,6 @@ def test_a_malformed_file_gets_a_diagnostic_with_its_place(tmp_path: Path, golde
     golden("audit-errors.txt", said)
 
 
-@pytest.mark.parametrize("name", ["no/such/file.yaml", "missing.yaml", "bert-by-hnd", "a\0b.yaml", "."])
-def test_an_audit_that_is_not_there_ends_with_2(name: str) -> None:
-    out, err, status = printed("audit", name)
-    assert (out, status) == ("", 2) and err.startswith("error[")
-    assert name != "bert-by-hnd" or "did you mean `bert-by-hand`?" in err
-
-
 TEXTS = [path.read_text(encoding="utf-8") for path in sorted(AUDITS.glob("*.yaml"))]
 PIECES = [
     "'",

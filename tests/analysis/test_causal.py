@@ -1,12 +1,10 @@
 """Causal attention in costs: found by the masks between scores and their softmax, and counted in full or as half."""
 
-import json
 from itertools import pairwise
 
 import pytest
 
 import archspec
-from archspec.testing import main
 
 SPEC = """
 import std {{ Linear, split_heads, merge_heads, attention, causal_mask, window_mask, key_mask }}
@@ -50,19 +48,6 @@ def test_bundled_models(name: str, causal: bool) -> None:
 def test_only_the_decoder_attends_causally() -> None:
     full, half = (archspec.cost("t5-small", causal_half=choice).work.flops for choice in (False, True))
     assert str(full - half) == "6144*batch*target**2"
-
-
-def test_the_choice_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cost", "gpt2", "--depth", "0"]) == 0
-    assert "causal attention: products counted in full" in capsys.readouterr().out
-    assert main(["cost", "gpt2", "--depth", "0", "--causal-half"]) == 0
-    assert "causal attention: products counted as half" in capsys.readouterr().out
-    assert main(["cost", "bert-base-uncased", "--depth", "0"]) == 0
-    assert "causal" not in capsys.readouterr().out
-    assert main(["cost", "bert-base-uncased", "--depth", "0", "--causal-half"]) == 0
-    assert "causal attention: none found, so --causal-half has no effect\n" in capsys.readouterr().out
-    assert main(["cost", "gpt2", "--causal-half", "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["causal"] == "half"
 
 
 def test_odd_products_have_exact_halves() -> None:

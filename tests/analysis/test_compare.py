@@ -109,14 +109,6 @@ def test_formulas_and_names_are_well_formed(tmp_path: Path, capsys: pytest.Captu
     assert f",{flops},,," in run(capsys, *models, "--format", "csv")[1]
 
 
-def test_settings_are_for_all_models_or_for_one(capsys: pytest.CaptureFixture[str]) -> None:
-    models = ("bert-base-uncased", "bert-base-uncased", "--set", "layers=2", "--set", "2:hidden=96")
-    status, out, _ = run(capsys, *models)
-    assert status == 0
-    models = "bert-base-uncased, with layers = 2 (38.6M) and bert-base-uncased, with layers = 2, hidden = 96 (4.25M)"
-    assert out.startswith(f"{models}\n")
-
-
 def test_nothing_heavy_is_imported() -> None:
     script = (
         "import sys\nfrom archspec.app.cli import main\n"
@@ -150,15 +142,6 @@ def test_models_that_are_one_layer(tmp_path: Path, capsys: pytest.CaptureFixture
     status, out, _ = run(capsys, f"{path}:one", f"{path}:two")
     assert status == 0
     assert re.search(r"^\(the model\) +\(the model\) +20 +30 +10 +x 1\.5", out, re.MULTILINE), out
-
-
-def test_a_setting_may_be_for_the_first_model_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    models = ("bert-base-uncased", "bert-base-uncased", "--set", "1:layers=2", "--format", "json")
-    assert main(["compare", *models]) == 0
-    first, second = json.loads(capsys.readouterr().out)["models"]
-    assert first["overrides"] == {"layers": 2} and second["overrides"] == {}
-    for outside in ("0:layers=2", "3:layers=2"):
-        assert main(["compare", "bert-base-uncased", "bert-base-uncased", "--set", outside]) == 2
 
 
 # Definitions with one name --------------------------------------------------------------------------------------------

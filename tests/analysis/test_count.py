@@ -20,8 +20,6 @@ from archspec.analysis.count.select import select
 from archspec.analysis.count.tree import CountRow, count_tree
 from archspec.testing import main
 
-PUBLISHED = ["--exclude", "*.bias", "--select", "*LayerNorm.bias", "--exclude", "pooler.*"]
-
 
 def tensor(name: str, *shape: int, **facts: Any) -> Tensor:
     size = 1
@@ -140,12 +138,6 @@ def counted(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, An
     return json.loads(run(capsys, *arguments, "--format", "json"))
 
 
-def test_the_published_convention_without_biases_and_pooler(capsys: pytest.CaptureFixture[str]) -> None:
-    document = counted(capsys, "bert-base-uncased", *PUBLISHED)
-    assert document["selected"] == 108_808_704 == sum(t["selected"] for t in document["tensors"])
-    assert document["params"]["total"] == 109_482_240
-
-
 def test_order_of_rules_matters(capsys: pytest.CaptureFixture[str]) -> None:
     norms_last = counted(capsys, "bert-base-uncased", "--exclude", "*.bias", "--select", "*LayerNorm.bias")["selected"]
     norms_first = counted(capsys, "bert-base-uncased", "--select", "*LayerNorm.bias", "--exclude", "*.bias")["selected"]
@@ -189,26 +181,6 @@ def test_every_view_sums_to_the_total_in_every_format(capsys: pytest.CaptureFixt
             assert f"{total:,} parameters" in run(capsys, *arguments, "--format", format)
 
 
-def test_a_selection_shows_only_what_was_selected(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = counted(capsys, "bert-base-uncased", "--by", "layer", "--select", "pooler.*")["rows"]
-    assert [(row["address"], row["params"]) for row in rows] == [("pooler.dense", 590_592)]
-
-
-def test_the_default_view_folds_the_stack_and_says_what_the_total_is(capsys: pytest.CaptureFixture[str]) -> None:
-    text = run(capsys, "bert-base-uncased")
-    assert "encoder.layer.*" in text and "12 x" in text and "7,087,872" in text and "85,054,464" in text
-    assert "109,482,240 parameters (109M) in 199 tensors, each counted once" in text
-    assert "pooler included: pooler.dense, 590,592" in text and "head" not in text and "frozen" not in text
-    assert "\x1b" not in text
-
-
-def test_totals_name_heads_ties_and_frozen_parameters(capsys: pytest.CaptureFixture[str]) -> None:
-    mlm = run(capsys, "bert-base-uncased-mlm")
-    assert "head included: cls.predictions" in mlm and "pooler included" not in mlm
-    assert "tied: cls.predictions.decoder.weight = bert.embeddings.word_embeddings.weight" in mlm
-    assert "10,118,656 trainable, 33,792 frozen" in run(capsys, "transformer-seq2seq")
-
-
 @pytest.mark.parametrize(("k", "more"), [(8, []), (9, ["1 more name"]), (1010, ["1,002 more names"])])
 def test_a_report_has_few_ties_and_shapes(k: int, more: list[str]) -> None:
     text = """
@@ -245,14 +217,6 @@ block Net(n = 2, k = 8)(x [..., n]) -> [..., n] {
         *[f"tied: {text}; use --by tensor to show all" for text in more],
         "not counted: 2 buffers (stored, not parameters)",
     ]
-
-
-def test_an_override_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    document = counted(capsys, "bert-base-uncased", "--set", "layers=6")
-    assert document["overrides"] == {"layers": 6} and document["hyperparameters"]["layers"] == 6
-    assert document["params"]["total"] == 109_482_240 - 6 * 7_087_872
-    text = run(capsys, "bert-base-uncased", "--set", "layers=6")
-    assert text.startswith("bert-base-uncased, with layers = 6\n") and "not checked" in text
 
 
 SMALL_SHARE = """

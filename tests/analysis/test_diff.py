@@ -298,21 +298,3 @@ def test_the_document_is_enough_to_make_b_of_a(pair: str, capsys: pytest.Capture
             else:
                 found[name] = after
     assert found == stored_tensors(load_table(b, {})[0])
-
-
-def test_nothing_differs(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, _ = run(capsys, "bert-base-uncased", "bert-base-uncased")
-    assert status == 0 and ": the same 199 tensors, the same operations" in out
-    status, out, _ = run(capsys, "bert-base-uncased", "bert-base-uncased", "--format", "json")
-    assert status == 0 and json.loads(out)["equal"] is True
-
-
-def test_settings_are_for_all_models_or_for_one(capsys: pytest.CaptureFixture[str]) -> None:
-    models = ("bert-base-uncased", "bert-base-uncased", "--set", "layers=2")
-    assert run(capsys, *models)[0] == 0
-    status, out, _ = run(capsys, *models, "--set", "2:layers=3")
-    assert status == 1 and out.startswith("bert-base-uncased, with layers = 2 -> bert-base-uncased, with layers = 3: ")
-    for wrong in ("3:layers=2", "0:layers=2", "99999999999999999999:layers=2"):
-        status, out, err = run(capsys, *models[:2], "--set", wrong)
-        assert (status, out) == (2, "") and "use a model number from 1 to 2" in err
-    assert run(capsys, "bert-base-uncased", "no-such-model")[0] == 2

@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import json
 import random
 from collections.abc import Callable
 from fractions import Fraction
@@ -169,38 +168,6 @@ def test_a_shared_layer_is_counted_once_or_at_each_use() -> None:
 
 
 # The command
-
-
-@pytest.mark.parametrize(("number", "status"), [("10118656", 0), ("10118657000", 1), ("99M", 1), ("10M", 0)])
-def test_the_status_is_1_where_nothing_fits(number: str, status: int) -> None:
-    for format in ("table", "json", "yaml", "csv", "markdown"):
-        out, ended = printed("explain", "transformer-seq2seq", number, "--format", format)
-        assert ended == status and out
-
-
-@pytest.mark.parametrize("number", ["", "x", "1,5M", "12,34", "110 X", "0M", "-5", "9" * 40, "20 %", "1e-5", "١٢"])
-def test_what_is_no_number_is_wrong_usage(number: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "bert-base-uncased", "--", number]) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and err.startswith("error[usage]: ")
-
-
-def test_the_number_of_the_document() -> None:
-    for number, value in (("109,482,240", 109_482_240), ("110M", 110_000_000), ("1.5", 1.5)):
-        out, _ = printed("explain", "bert-base-uncased", number, "--format", "json")
-        found = json.loads(out)["number"]
-        assert found == {"text": number, "value": value} and type(found["value"]) is type(value)
-
-
-def test_the_document_has_the_steps_and_the_parts() -> None:
-    out, _ = printed("explain", "bert-base-uncased", "108808704", "--format", "json")
-    document = json.loads(out)
-    assert document["format"] == 1
-    (match,) = document["answers"][0]["matches"]
-    assert sum(step["params"] for step in match["steps"]) == match["params"] == 108_808_704
-    assert sum(part["times"] * part["each"] for part in match["parts"]) == 108_808_704
-    csv, _ = printed("explain", "bert-base-uncased", "108808704", "--format", "csv")
-    assert csv.splitlines()[0] == "digits,match,kind,counted,params"
 
 
 # Numbers

@@ -1,6 +1,5 @@
 """`archspec explain --flops`: the counting conventions behind a number of operations."""
 
-import json
 from typing import Any
 
 import pytest
@@ -83,16 +82,3 @@ def test_several_sequences_have_no_estimates() -> None:
         number = factor * model.params.total * 3
         (answer,) = archspec.explain_flops(model, number, dims=sizes, batch=3).answers
         assert not any(match.text.startswith("estimate") for match in answer.matches)
-
-
-def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "bert-base-uncased", "22.5G", "--flops", "--seq", "128"]) == 0
-    assert "22,529,507,328" in capsys.readouterr().out
-    for format in ("csv", "yaml", "markdown"):
-        assert main(["explain", "bert-base-uncased", "22.5G", "--flops", "--seq", "128", "--format", format]) == 0
-        assert "22529507328" in capsys.readouterr().out.replace(",", "")
-    assert main(["explain", "bert-base-uncased", "5", "--flops", "--seq", "128", "--format", "json"]) == 1
-    assert json.loads(capsys.readouterr().out)["flops"] == 22_348_431_360
-    assert main(["explain", "bert-base-uncased", "22.5G", "--flops"]) == 2
-    assert "FLOPs depend on the dimension `seq`" in capsys.readouterr().err
-    assert main(["explain", "bert-base-uncased", "110M", "--seq", "128"]) == 2

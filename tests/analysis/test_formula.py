@@ -210,24 +210,6 @@ def test_what_can_be_derived(title: str, tmp_path: Path) -> None:
 # Wrong usage ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "no open hyperparameters specified"),
-        (["--open", "hiden"], 'unknown hyperparameter `hiden` of "bert-base-uncased"\nhelp: did you mean `hidden`?'),
-        (["--open", "pooler"], "`pooler` cannot be open: its value is not a positive integer"),
-        (["--open", "Layer,hidden"], "`Layer` cannot be open"),
-        (["--open", "hidden", "--set", "hidden=-8"], None),
-    ],
-)
-def test_what_is_to_be_open(arguments: list[str], message: str | None, capsys: pytest.CaptureFixture[str]) -> None:
-    status = main(["formula", "bert-base-uncased", *arguments])
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert status == (2 if message else 1)
-    assert (message or "error[") in said.err
-
-
 def test_a_spec_that_would_take_long_is_refused(tmp_path: Path) -> None:
     loops = "".join(
         f"  for i{k} in 0..k {{ a{k}[i{k}]: unused Dense(n + {k}, bias = i{k} == 12) }}\n" for k in range(40)

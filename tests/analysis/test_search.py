@@ -540,11 +540,6 @@ def test_all_designs_are_written(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert main(["search", "bert-base-uncased", "--vary", "layers=1..3", "-o", str(file)]) == 2
 
 
-def test_no_design_satisfies_the_conditions(capsys: pytest.CaptureFixture[str]) -> None:
-    out = written(capsys, "bert-base-uncased", "--vary", "layers=1..3", "--where", "params < 3", "--svg", "x", status=1)
-    assert "0 satisfying the conditions" in out and not Path("x").exists()
-
-
 def test_plots(capsys: pytest.CaptureFixture[str], tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     written(
         capsys, "bert-base-uncased", *ENCODER, *LIMITS, "--svg", f"{tmp_path}/p.svg", "--html", f"{tmp_path}/p.html"
@@ -728,9 +723,3 @@ def test_no_process_outlives_an_interrupted_search(seconds: float) -> None:
     errors = process.communicate(timeout=60)[1]
     assert process.returncode in (130, -signal.SIGINT)  # before Python handles signals
     assert process.returncode != 130 or "Traceback" not in errors
-
-
-def test_equal_designs_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["gpt2", "--vary", "hidden=12", "--vary", "heads=1..3", "--best", "params"]
-    said = " ".join(written(capsys, *arguments).split())
-    assert "equal: the designs with the same values of --best, of which the first is listed" in said

@@ -61,47 +61,6 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"archspec-dsl {archspec.__version__}\n"
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["nonsense"],
-        ["--vers"],
-        ["count"],
-        ["count", "bert-base-uncased", "--format", "xml"],
-        ["count", "bert-base-uncased", "--by", "colour"],
-        ["count", "bert-base-uncased", "--depth", "-1"],
-        ["count", "bert-base-uncased", "--depth", "x"],
-        ["count", "bert-base-uncased", "--by", "tensor", "--depth", "1"],
-        ["count", "bert-base-uncased", "--form", "json"],
-        ["count", "bert-base-uncased", "--set", "layers"],
-        ["count", "bert-base-uncased", "--set", "=1"],
-        ["count", "no-such-model"],
-        ["count", "no/such/file.arch"],
-        ["graph", "bert-base-uncased", "--level", "atom"],
-        ["graph", "no-such-model"],
-        ["show", "no-such-model"],
-        ["check"],
-        ["check", "no/such/file.arch"],
-        ["error", "no-such-code"],
-    ],
-    ids=" ".join,
-)
-def test_wrong_usage_ends_with_2_and_a_sentence_on_stderr(
-    capsys: pytest.CaptureFixture[str], arguments: list[str]
-) -> None:
-    assert main(arguments) == 2
-    out, err = capsys.readouterr()
-    assert "error" in err or "usage:" in err
-    assert "Traceback" not in err
-    assert out == "" or arguments[:1] == ["check"]
-
-
-def test_sizes_have_64_bits(capsys: pytest.CaptureFixture[str]) -> None:
-    for size, status in ((1, 0), (2**63 - 1, 0), (0, 2), (2**63, 2), ("x", 2)):
-        assert main(["cost", "bert-base-uncased", "--batch", str(size), "--seq", "1"]) == status
-        assert ("expected a size from 1 to 2^63 - 1" in capsys.readouterr().err) == (status == 2)
-
-
 def test_alone_it_is_a_short_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     out = capsys.readouterr().out
@@ -133,12 +92,6 @@ def test_the_words_of_help(
         told = [re.split(r"  +", line)[-1] for group in groups for line in group.split("\n")[1:]]
         said.append("\n".join([f"{command}: {description}", *(f"  {line}" for line in told if line)]))
     golden("help.txt", re.sub(r"^usage.*\n\n", "", "\n".join(said)))
-
-
-@pytest.mark.parametrize("code", ["unused-value", "[unused-value]", "error[unused-value]", " warning[unused-value] "])
-def test_a_code_as_it_is_printed(capsys: pytest.CaptureFixture[str], code: str) -> None:
-    assert main(["error", code]) == 0
-    assert capsys.readouterr().out.startswith("## unused-value\n")
 
 
 SMALL = ("--set", "layers=2", "--set", "hidden=24")
@@ -221,45 +174,12 @@ def test_tables_for_other_programs(
     golden(f"documents/{name}.csv", capsys.readouterr().out)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            "--past 9223372036854775807",
-            "expected a number of positions from 0 to 2^63 - 2, found '9223372036854775807'",
-        ),
-        ("--past -1", "expected a number of positions from 0 to 2^63 - 2, found '-1'"),
-        ("--seq 9223372036854775808", "expected a size from 1 to 2^63 - 1, found '9223372036854775808'"),
-        ("--batch 0", "expected a size from 1 to 2^63 - 1, found '0'"),
-        ("--depth -1", "expected a depth of at least 0, found '-1'"),
-        ("--depth 1.5", "expected a depth of at least 0, found '1.5'"),
-    ],
-)
-def test_numbers_of_options_have_limits(options: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cost", "gpt2", *options.split()]) == 2
-    assert capsys.readouterr().err.endswith(f": {message}\n")
-
-
 def test_numbers_of_options_are_as_large_as_they_may_be() -> None:
     options = parsers()["cost"].parse_args(["gpt2", "--past", str(2**63 - 2), "--seq", str(2**63 - 1), "--depth", "0"])
     assert (options.past, options.seq, options.depth) == (2**63 - 2, 2**63 - 1, 0)
     assert parsers()["search"].parse_args(["gpt2", "--jobs", "1024"]).jobs == 1024
     with pytest.raises(SystemExit):
         parsers()["search"].parse_args(["gpt2", "--jobs", "1025"])
-
-
-def test_depth_is_for_blocks(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["graph", "bert-base-uncased", "--level", "op", "--depth", "2"]) == 2
-    assert capsys.readouterr() == (
-        "",
-        "error[usage]: --depth cannot be combined with --level op\nhelp: use `--level block`\n",
-    )
-
-
-def test_unknown_models_get_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["count", "bert-base-uncase"]) == 2
-    err = capsys.readouterr().err
-    assert err.startswith("error[unknown-model]: ") and "did you mean `bert-base-uncased`?" in err
 
 
 # list, show, check, error
@@ -275,27 +195,6 @@ def test_list_has_every_bundled_model_with_its_totals(capsys: pytest.CaptureFixt
         assert main(["list", "--format", format]) == 0
         out = capsys.readouterr().out
         assert all(name in out for name in rows)
-
-
-@pytest.mark.parametrize(
-    ("word", "families"),
-    [("qwen", ["qwen2", "qwen3", "qwen3_moe"]), ("GPT-NeoX", ["gpt_neox"]), ("xlm-roberta-base", ["roberta"])],
-)
-def test_list_takes_a_word_to_search_for(word: str, families: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", word, "--format", "json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["models"]
-    assert list(dict.fromkeys(row["family"] for row in rows)) == families
-
-
-def test_list_names_each_family_once(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "llama"]) == 0
-    first, *others = capsys.readouterr().out.splitlines()[1:]
-    assert first.startswith("llama ") and others and all(line.startswith(" ") for line in others)
-
-
-def test_list_suggests_a_name_for_an_unknown_word(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "bret"]) == 2
-    assert "did you mean `bert`?" in capsys.readouterr().err
 
 
 def test_the_index_of_bundled_models_is_current() -> None:
@@ -377,19 +276,6 @@ def test_list_compiles_specs_that_are_not_those_of_the_index(
     assert capsys.readouterr().out.splitlines()[1:] == ["bert,another,109482240,109482240,0"]
     number = len(index.find_models())
     assert f"archspec list, model {number} of {number}" == PROGRESS.step
-
-
-def test_show_prints_the_file_that_holds_the_model(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", "bert-large-uncased"]) == 0
-    out = capsys.readouterr().out
-    assert out in {path.read_text() for path in (ROOT / "specs").glob("*.arch")}
-    assert 'model "bert-large-uncased"' in out
-
-
-@pytest.mark.parametrize("name", ["std", "bert"])
-def test_show_prints_a_bundled_file_by_its_name(capsys: pytest.CaptureFixture[str], name: str) -> None:
-    assert main(["show", name]) == 0
-    assert capsys.readouterr().out == (ROOT / f"specs/{name}.arch").read_text()
 
 
 def test_check_of_clean_files(capsys: pytest.CaptureFixture[str], good: str) -> None:

@@ -77,28 +77,7 @@ def test_check_takes_a_directory(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert output(capsys, "check", str(tmp_path), status=1) == "3 files, 1 error\n"
 
 
-def test_a_setting_may_be_two_words(capsys: pytest.CaptureFixture[str]) -> None:
-    meant = output(capsys, "count", "bert-base-uncased", "--set", "layers=3", "--set", "hidden=24")
-    assert output(capsys, "count", "--set", "layers", "3", "bert-base-uncased", "--set", "hidden", "24") == meant
-    both = output(capsys, "compare", "bert-base-uncased", "bert-large-uncased", "--set", "2:layers", "3")
-    assert both == output(capsys, "compare", "bert-base-uncased", "bert-large-uncased", "--set", "2:layers=3")
-
-
 def test_graph_takes_a_format(capsys: pytest.CaptureFixture[str]) -> None:
     for format in ("dot", "mermaid", "json"):
         graph = output(capsys, "graph", "bert-base-uncased", "--to", format)
         assert output(capsys, "graph", "bert-base-uncased", "--format", format) == graph
-
-
-def test_depth_0_is_the_whole_model(capsys: pytest.CaptureFixture[str]) -> None:
-    totals = output(capsys, "count", "bert-base-uncased", "--depth", "0").split("\n\n")[1]
-    assert totals.startswith("109,482,240 parameters (109M) in 199 tensors, each counted once")
-    rows = output(capsys, "count", "bert-base-uncased", "--depth", "0", "--by", "layer").split("\n\n")[1].split("\n")
-    assert len(rows) == 2 and rows[1].startswith("(the model)  Bert")
-    costs = output(capsys, "cost", "bert-base-uncased", "--batch", "1", "--seq", "8", "--depth", "0").split("\n\n")[1]
-    assert re.match(r"[\d,]+ FLOPs \([\d.]+ GFLOPs\) in matrix products", costs)
-    parts = output(capsys, "compare", "bert-base-uncased", "roberta-base", "--depth", "0")
-    assert "109,482,240" in parts and "embeddings.word" not in parts and "pooler.dense" not in parts
-    graph = output(capsys, "graph", "bert-base-uncased", "--depth", "0", "--to", "mermaid")
-    assert graph == output(capsys, "graph", "bert-base-uncased", "--level", "block", "--depth", "0", "--to", "mermaid")
-    assert graph.count(":::block_") == 1

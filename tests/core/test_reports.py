@@ -254,19 +254,6 @@ def test_what_is_fast_shows_no_progress(capsys: pytest.CaptureFixture[str], monk
 # Totals
 
 
-@pytest.mark.parametrize("command", ["count bert-base-uncased", "cost bert-base-uncased --batch 1 --seq 8"])
-def test_depth_0_is_the_totals(capsys: pytest.CaptureFixture[str], command: str) -> None:
-    assert main([*command.split(), "--depth", "0"]) == 0
-    totals = capsys.readouterr().out
-    assert main(command.split()) == 0
-    whole = capsys.readouterr().out
-    heading, rest = totals.split("\n\n", 1)
-    assert whole.startswith(heading) and "address" not in totals
-    assert (
-        rest.replace("all optional", "each row includes the modules inside it; all optional") in whole or rest in whole
-    )
-
-
 def test_the_first_words_of_a_diagnostic_have_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "")
     monkeypatch.setenv("TERM", "xterm-256color")

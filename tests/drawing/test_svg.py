@@ -193,12 +193,6 @@ def test_the_extension_is_the_format(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert path.read_text().startswith("<svg ")
 
 
-def test_options_of_pictures(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "#12161d" in run(capsys, "--to", "svg", "--dark")[1]
-    assert "share of parameters" in run(capsys, "--to", "svg", "--color", "params")[1]
-    assert "share of activation" in run(capsys, "--to", "svg", "--color", "bytes", "--batch", "1", "--seq", "8")[1]
-
-
 PICTURES = "use `--to svg, png, pdf`"
 ALL = "svg, png, pdf, html, dot, mermaid, json, graphml, gexf, netron, model-explorer, mmd, gv"
 
@@ -243,13 +237,6 @@ def test_options_that_do_not_fit(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert run(capsys, *options.split()) == (2, "", f"error[usage]: {message}\nhelp: {help}\n")
-
-
-def test_sizes_of_other_dimensions_have_their_option(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["graph", "vit-base-patch16-224", "--to", "svg", "--color", "flops"]) == 2
-    assert "help: use `--batch N`\n" in capsys.readouterr().err
-    assert main(["graph", "bert-base-uncased", "--to", "svg", "--color", "flops", "--batch", "1", "--seq", "4096"]) == 2
-    assert "error[bad-size]" in capsys.readouterr().err
 
 
 def test_png_and_pdf(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,13 +88,6 @@ def test_explain_finds_active_parameters(name: str, number: str, count: int, ste
         assert sum(part.times * part.each for part in match.parts) == match.params
 
 
-def test_a_truncated_count_of_active_parameters(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "qwen3-30b-a3b", "3.3B", "--set", "joined=true"]) == 1
-    out = capsys.readouterr().out
-    assert "30,532,122,624 parameters (30.5B), 3,353,032,704 active (3.35B)" in out
-    assert "to 2 significant digits, the count of active parameters 3,353,032,704 is 3.3B" in out
-
-
 # The computation itself -----------------------------------------------------------------------------------------------
 
 TINY = """
