@@ -83,19 +83,6 @@ def test_a_base_model_that_is_missing(tmp_path: Path, monkeypatch: pytest.Monkey
     assert error(write(tmp_path), "bert-base-uncased").message.startswith("no module of bert-base-uncased is a target")
 
 
-def test_experts_are_adapted_one_by_one(tmp_path: Path) -> None:
-    found = archspec.adapter(write(tmp_path, base_model_name_or_path="mixtral-8x7b", target_modules=["w1"]), layers=2)
-    assert found.params.trainable == 2 * 8 * 8 * (4096 + 14336)
-    assert found.notes == ("the experts are adapted one by one, as published checkpoints store them",)
-    write(tmp_path, base_model_name_or_path="mixtral-8x7b", target_modules=["q_proj"])
-    assert archspec.adapter(tmp_path, layers=1).notes == ()
-    write(tmp_path, base_model_name_or_path="mixtral-8x7b", target_modules=["q_proj", "w1"])
-    assert archspec.adapter(tmp_path, layers=1).notes == found.notes
-    write(tmp_path, base_model_name_or_path="mixtral-8x7b", target_modules="all-linear")
-    message = "the linear layers of mixtral-8x7b depend on the version of transformers"
-    assert error(tmp_path, layers=1).message == message
-
-
 # Errors ---------------------------------------------------------------------------------------------------------------
 
 
@@ -123,19 +110,6 @@ def test_names_in_the_checkpoint(tmp_path: Path) -> None:
     assert [tensor.name for tensor in found.table.tensors if ".wpe." in tensor.name] == [
         "base_model.model.transformer.wpe.original_module.weight",
         "base_model.model.transformer.wpe.modules_to_save.weight",
-    ]
-
-
-def test_what_encloses_layers_is_saved_whole(tmp_path: Path) -> None:
-    """Also where the spec has no module there; nothing in it is adapted."""
-    write(tmp_path, target_modules=["c_attn", "c_fc"], modules_to_save=["mlp"], bias="all")
-    found = archspec.adapter(tmp_path, layers=1)
-    copies = [(row.target, row.type, row.modules, row.each) for row in found.targets if row.what == "copy"]
-    assert copies == [("transformer.h.0.mlp", "", 1, 2 * 768 * 3072 + 3072 + 768)]
-    names = [tensor.name.removeprefix("base_model.model.transformer.h.0.") for tensor in found.table.tensors]
-    assert [name for name in names if name.startswith("mlp.")] == [
-        *(f"mlp.original_module.{layer}.{leaf}" for layer in ("c_fc", "c_proj") for leaf in ("weight", "bias")),
-        *(f"mlp.modules_to_save.{layer}.{leaf}" for layer in ("c_fc", "c_proj") for leaf in ("weight", "bias")),
     ]
 
 

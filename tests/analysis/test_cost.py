@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from bundled import each
 from paths import ROOT
-from small import DENSE, load
 
 import archspec
 from archspec import Polynomial, Type
@@ -14,13 +13,6 @@ from archspec.core.algebra import multiply_unexpanded, substitute, symbol
 from archspec.ir.ops import OPS
 from archspec.ir.work import body_work, operation_work
 from archspec.pipeline.model import get_compilation
-
-ATTENTION = """
-dim batch, heads, queries, keys
-fn weigh(scores [batch, heads, queries, keys]) -> [batch, heads, queries, keys] {
-  return scores |> * 0.125 |> softmax(axis = -1)
-}
-"""
 
 
 def sizes(model: archspec.Model, least: int = 3) -> dict[str, int]:
@@ -233,143 +225,3 @@ def test_operations_by_hand(
 
 def test_every_operation_is_counted_by_hand() -> None:
     assert {name for name, *_ in BY_HAND} == set(OPS)
-
-
-def test_look_ups_are_free_tied_projections_are_not_and_shared_layers_cost_each_time() -> None:
-    cost = archspec.cost("bert-base-uncased-mlm", batch=1, seq=512)
-    modules = {module.address: module for module in cost.modules}
-    assert modules["bert.embeddings.word_embeddings"].own == (0, 0, 0, 0)
-    decoder = modules["cls.predictions.decoder"]
-    assert (decoder.own.flops, decoder.parameters) == (2 * 512 * 768 * 30522, 0)
-    shared = {module.address: module for module in archspec.cost("albert-base-v2", 1, 512).modules}
-    ffn = shared["encoder.albert_layer_groups.0.albert_layers.0.ffn"]
-    assert (ffn.applied, ffn.own.macs) == (12, 12 * 512 * 768 * 3072)
-
-
-def test_a_layer_that_is_applied_in_several_ways_costs_each() -> None:
-    model = load(
-        DENSE
-        + """
-block Inner(n)(x [..., n]) -> [..., n] {
-  return x |> d: Dense(n) |> d2: Dense(n)
-}
-block Net()(x [2, 3], y [5, 3]) -> (a [2, 3], b [5, 3], c [5, 3]) {
-  a: Inner(3)
-  return .a(x), .a(.a(y)), .a.d(y)
-}
-"""
-    )
-    modules = {module.address: module for module in archspec.cost(model).modules}
-    assert (modules["a.d"].applied, modules["a.d"].own.macs) == (4, (2 + 5 + 5 + 5) * 9)
-    assert (modules["a.d2"].applied, modules["a.d2"].own.macs) == (3, (2 + 5 + 5) * 9)
-    assert (modules["a"].applied, modules["a"].own.macs) == (3, 0)
-
-
-# Attention ------------------------------------------------------------------------------------------------------------
-
-
-def attention_of(text: str) -> tuple[Any, Any, Any]:
-    """All multiply-accumulates, those of scores and those of mixes."""
-    return archspec.cost(load(text)).work[:3]
-
-
-def test_attention_is_found_by_what_it_is_made_of() -> None:
-    """Over a function, with a mask, a bias that is learned and a gate in between, under names that say nothing."""
-    body = """
-layer Table(h, q, k)(x [..., h, q, k]) -> [..., h, q, k] {
-  weight: param [h, q, k]
-  return x + .weight
-}
-block Net()(a [2, 4, 5, 6], b [2, 4, 7, 6], c [2, 4, 7, 3], see bool [5, 7]) -> [2, 4, 5, 3] {
-  gate: param [4, 1, 1]
-  s = matmul(a, transpose(b)) |> table: Table(4, 5, 7) |> where(see, _, -inf) |> weigh
-  return matmul(s * .gate |> reshape([2, 4, 5, 7]), c)
-}
-"""
-    scores, mixes = 2 * 4 * 5 * 7 * 6, 2 * 4 * 5 * 7 * 3
-    assert attention_of(ATTENTION + body) == (scores + mixes, scores, mixes)
-
-
-def test_attention_may_be_spread_over_blocks() -> None:
-    body = """
-block Scores()(a [2, 4, 5, 6], b [2, 4, 7, 6]) -> [2, 4, 5, 7] {
-  scale: param []
-  return matmul(a, transpose(b)) * .scale
-}
-block Weights()(x [2, 4, 5, 7]) -> [2, 4, 5, 7] {
-  scale: param []
-  return weigh(x * .scale)
-}
-block Mix()(x [2, 4, 5, 7], c [2, 4, 7, 3]) -> [2, 4, 5, 3] {
-  scale: param []
-  return matmul(x, c) * .scale
-}
-block Net()(a [2, 4, 5, 6], b [2, 4, 7, 6], c [2, 4, 7, 3]) -> [2, 4, 5, 3] {
-  s = one: Scores()(a, b)
-  return s |> two: Weights() |> three: Mix()(_, c)
-}
-"""
-    model = load(ATTENTION + body)
-    modules = {module.address: module.own for module in archspec.cost(model).modules}
-    assert modules["one"].score_macs == modules["one"].macs == 2 * 4 * 5 * 7 * 6
-    assert modules["three"].mix_macs == modules["three"].macs == 2 * 4 * 5 * 7 * 3
-
-
-@pytest.mark.parametrize("weights", ["p * s", "s * p", "s + p", "p * 2.0 + .w"])
-def test_weights_are_followed_through_operations_with_others(weights: str) -> None:
-    text = f"""
-layer Net()(q [2, 3, 4], k [2, 5, 4]) -> [2, 3, 4] {{
-  w: param [3, 5]
-  s = matmul(q, transpose(k)) + .w
-  p = softmax(axis = -1)(s)
-  return matmul({weights}, k)
-}}
-"""
-    assert attention_of(text) == (2 * 2 * 3 * 4 * 5, 2 * 3 * 4 * 5, 2 * 3 * 4 * 5)
-
-
-@pytest.mark.parametrize("step", ["matmul(w, .values)", "pick(0, t)(z) + matmul(w, k)"])
-def test_weights_are_followed_into_loops(step: str) -> None:
-    text = f"""
-dim n
-layer Net()(q [2, 3, 4], k [2, 5, 4], z [n, 2, 3, 4]) -> [2, 3, 4] {{
-  start: param [4]
-  values: unused param [2, 5, 4]
-  w = softmax(axis = -1)(matmul(q, transpose(k)))
-  g = expand([2, 3, 4])(.start)
-  for t in 0..n {{
-    g = g + {step}
-  }}
-  return g + sum(axis = 0)(z)
-}}
-"""
-    work = archspec.cost(load(text), dims={"n": 7}).work
-    assert (work.score_macs, work.mix_macs) == (2 * 3 * 4 * 5, 7 * 2 * 3 * 4 * 5)
-
-
-@pytest.mark.parametrize(
-    ("inside", "outside"),
-    [
-        ("matmul(pick(0, t)(z), transpose(k))", "matmul(softmax(axis = -1)(s), k)"),
-        ("softmax(axis = -1)(matmul(pick(0, t)(z), transpose(k)))", "matmul(s, k)"),
-    ],
-)
-def test_scores_and_weights_are_followed_out_of_loops(inside: str, outside: str) -> None:
-    text = f"""
-dim n
-layer Net()(k [5, 4], z [n, 3, 4]) -> [n, 3, 4] {{
-  scale: param []
-  for t in 0..n {{
-    s = collect(axis = 0)({inside})
-  }}
-  return {outside} * .scale
-}}
-"""
-    work = archspec.cost(load(text), dims={"n": 7}).work
-    assert (work.score_macs, work.mix_macs) == (7 * 3 * 4 * 5, 7 * 3 * 4 * 5)
-
-
-def test_learned_weights_may_be_mixed_with() -> None:
-    line = "return matmul(softmax(axis = -1)(.w), x)"
-    text = f"layer Net()(x [2, 4, 5]) -> [2, 4, 5] {{\n  w: param [4, 4]\n  {line}\n}}\n"
-    assert attention_of(text) == (2 * 4 * 4 * 5, 0, 2 * 4 * 4 * 5)

@@ -219,16 +219,6 @@ def test_the_same_computation_written_otherwise_does_not_differ(what: str) -> No
     assert text != SPEC and not archspec.diff(BASE, load(text))
 
 
-def test_too_much_to_compare() -> None:
-    doubled = "\n".join(
-        f"block B{i}(n)(x [..., n]) -> [..., n] {{\n  return x |> a: B{i - 1}(n) |> .a\n}}" for i in range(1, 21)
-    )
-    base = "block B0(n)(x [..., n]) -> [..., n] {\n  return x |> d: Dense(n) |> tanh\n}\n"
-    large = load(DENSE + base + doubled + "\nblock It(n = 2)(x [..., n]) -> [..., n] {\n  return x |> b: B20(n)\n}\n")
-    with pytest.raises(archspec.ArchError, match="the limit is 2,000,000"):
-        archspec.diff(large, large)
-
-
 def test_models_that_become_too_large_without_optional_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "two.arch").write_text("""\
 fn times(k)(x [4]) -> [4] { return x * k }

@@ -144,12 +144,6 @@ model "heads" = Heads()
     assert str(formula.text(formula.total)) == "hidden*groups*(hidden//4) + groups*(hidden//4)"
 
 
-@pytest.mark.parametrize("names", [("groups",), ("heads",), ("groups", "layers"), ("heads", "size")])
-def test_numbers_that_defaults_divide_may_be_open(names: tuple[str, ...]) -> None:
-    """`size` is `hidden // heads` and must be even; what divides a number that is not open leaves it as it is."""
-    check_against_numbers("llama-3.1-8b", names, 3)
-
-
 # Small specs: the formula with hyperparameters open and what it assumes, or why there is none -------------------------
 
 STAGE = (
@@ -465,20 +459,6 @@ def test_sums_over_uneven_rounds_in_reports(
     for format in ("text", "latex", "json"):
         assert main(["formula", spec, "--open", "n,j,k", "--format", format]) == 0
         golden(f"formula/uneven.{format}", capsys.readouterr().out)
-
-
-def test_what_only_values_depend_on_is_left_out() -> None:
-    """Also where it is no polynomial, and at the smallest value."""
-    for value in ("n ** (0 - 1)", "1.5 * n", "1 / n", "sqrt(n)"):
-        text = DENSE.replace("n, m = n", "n = 1, m = n").replace(".bias)", f".bias) * ({value})")
-        formula = archspec.formula(load(text), "n")
-        n = symbol("n")
-        assert (formula.total, formula.at(), formula.at(n=3)) == (n * n + n, 2, 12)
-
-
-def test_a_formula_at_one_layer_holds_for_more() -> None:
-    formula = archspec.formula("bert-base-uncased", "layers", layers=1)
-    assert (formula.at(), formula.at(layers=12)) == (109_482_240 - 11 * 7_087_872, 109_482_240)
 
 
 def test_assumptions_in_latex() -> None:
