@@ -16,9 +16,6 @@ from bundled import pairs
 from small import DENSE
 
 import archspec
-from archspec.analysis.compare.compare import compare_tables
-from archspec.core.reports.terminal import format_bar
-from archspec.pipeline.tables import load_table
 from archspec.testing import main
 
 # Parts ----------------------------------------------------------------------------------------------------------------
@@ -26,17 +23,17 @@ from archspec.testing import main
 
 @pytest.mark.parametrize("pairs", pairs())
 def test_the_parts_of_two_bundled_models_are_all_of_them(pairs: Sequence[tuple[str, str]]) -> None:
-    tables = {name: load_table(name, {})[0] for name in dict.fromkeys(chain(*pairs))}
-    for table, other in ((tables[a], tables[b]) for a, b in pairs):
-        found = compare_tables([table, other], 2)
-        for i, model in enumerate((table, other)):
+    models = {name: archspec.load(name) for name in dict.fromkeys(chain(*pairs))}
+    for one, other in ((models[a], models[b]) for a, b in pairs):
+        found = archspec.compare(one, other, depth=2)
+        for i, model in enumerate((one, other)):
             outer = [part for part in found.parts if part.row.level == 0]
             assert sum(part.params.values[i] or 0 for part in outer) == model.params.total  # type: ignore[misc]
             assert sum(figure.values[i] for figure in found.roles) == model.params.total  # type: ignore[misc]
             names = [c.address for part in outer for c in part.row.groups[i]]
             assert len(names) == len(set(names))
         same = [group for part in found.parts for group in part.row.groups]
-        if table is other:
+        if one is other:
             assert same[::2] == same[1::2] and not found.settings
 
 
@@ -124,14 +121,6 @@ def test_nothing_heavy_is_imported() -> None:
 
 
 # Bars -----------------------------------------------------------------------------------------------------------------
-
-
-def test_bars_in_a_terminal() -> None:
-    assert format_bar(100, 100, 10, "utf-8") == "█" * 10
-    assert format_bar(0, 100, 10, "utf-8") == "" and format_bar(0, 0, 10, "utf-8") == ""
-    assert format_bar(1, 10**9, 10, "utf-8") == "▏"
-    assert format_bar(50, 100, 10, "ascii") == "#####"
-    assert [len(format_bar(n, 80, 10, "utf-8")) for n in range(81)] == [-(-n // 8) for n in range(81)]
 
 
 def test_models_that_are_one_layer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

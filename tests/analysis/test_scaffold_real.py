@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from checkpoints import read
 
 import archspec
 from archspec import testing
-from archspec.formats.checkpoints.checkpoint import read
 
 pytestmark = pytest.mark.slow
 torch: Any = pytest.importorskip("torch")

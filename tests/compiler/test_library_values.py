@@ -4,20 +4,16 @@ The interpreter holds every value on the way against the type inferred for it, a
 """
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from bundled import groups
 from paths import DATA, SPECS
 from reference import Array, Result, evaluate_model
 from small import DENSE
 from small import load as load_text
 
 import archspec
-from archspec.ir.module import Body
-from archspec.pipeline.model import get_compilation
 
 EXAMPLES = SPECS / "std" / "examples.arch"
 
@@ -42,10 +38,6 @@ def run(name: str, overrides: dict[str, Any] | None = None, **inputs: Any) -> tu
 def run_example(name: str, overrides: dict[str, Any], **inputs: Array) -> Result:
     model = archspec.load(f"{EXAMPLES}:{name}", **overrides)
     return evaluate_model(model, inputs, weights_of(model))
-
-
-def body_of(spec: str) -> Body:
-    return get_compilation(archspec.load(spec)).body
 
 
 def close(ours: Array, theirs: Any) -> None:
@@ -188,28 +180,6 @@ def test_loops_carry_values_and_share_tensors() -> None:
 def changed(before: Array, after: Array) -> list[bool]:
     """Which positions of two streams [batch, seq, features] differ by more than rounding."""
     return (np.abs(before - after).max((0, 2)) > 1e-9).tolist()
-
-
-def idle(body: Body, seen: set[Body]) -> list[str]:
-    """Places of applications in a body, however deep, whose results nothing uses."""
-    if body in seen:
-        return []
-    seen.add(body)
-    operands = [*(o for call in body.calls for _, o in call.inputs), *(o for _, o in body.outputs)]
-    used = {operand for operand in operands if isinstance(operand, int)}
-    found: list[str] = []
-    for call in body.calls:
-        results = range(call.first, call.first + sum(type is not None for type in call.outputs))
-        found += [] if used.intersection(results) else [f"{call.type} at {call.span}"]
-        found += idle(call.body, seen) if call.body is not None else []
-    return found
-
-
-@pytest.mark.parametrize("models", groups())
-def test_nothing_is_computed_in_vain(models: Sequence[str]) -> None:
-    examples = [f"{EXAMPLES}:{name}" for name in ("small-decoder", "small-vision", "small-speech")]
-    seen: set[Body] = set()
-    assert [place for spec in [*models, *examples] for place in idle(body_of(spec), seen)] == []
 
 
 def test_the_decoder_never_looks_ahead() -> None:

@@ -6,7 +6,7 @@ from paths import DATA
 from small import DENSE, SCALE, load
 
 import archspec
-from archspec.codegen.build import torch_source
+from archspec import testing
 
 SPEC = DATA / "translated" / "merged.arch"
 NAMES = ["encoder", "other", "third", "parts", "wrapped", "both"]
@@ -41,7 +41,7 @@ def test_formulas() -> None:
 
 
 def test_a_class_is_derived() -> None:
-    source = torch_source(archspec.load(f"{SPEC}:third"))
+    source = testing.run("build", f"{SPEC}:third").output
     assert "class Third(Other):" in source
     assert "class Other(Encoder):" in source
     assert "logits = super().forward(ids)" in source

@@ -9,7 +9,6 @@ from reference import evaluate_model
 from small import findings, load, operations
 
 import archspec
-from archspec.ir.normal.forms.shape import LOWEST_FLOAT32
 
 
 def values(text: str, x: Any, **overrides: Any) -> Any:
@@ -168,10 +167,6 @@ def test_tables() -> None:
 # The least number -----------------------------------------------------------------------------------------------------
 
 LEAST = np.finfo(np.float64).min
-
-
-def test_the_least_number_of_normal_forms_is_that_of_float32() -> None:
-    assert np.finfo(np.float32).min == LOWEST_FLOAT32
 
 
 def test_lowest() -> None:

@@ -8,7 +8,7 @@ from paths import DATA
 from small import DENSE, load, shapes
 
 import archspec
-from archspec.codegen.build import torch_source
+from archspec import testing
 from archspec.testing import main
 
 SPEC = DATA / "translated" / "partials.arch"
@@ -56,7 +56,7 @@ def test_formulas_and_other_analyses() -> None:
 
 
 def test_partials_are_those_of_functools() -> None:
-    source = torch_source(archspec.load(f"{SPEC}:pair"))
+    source = testing.run("build", f"{SPEC}:pair").output
     assert "from functools import partial\n" in source
     assert "self.image = Tower(hidden=6, layers=1, Part=partial(Mlp, activation=gelu))" in source
     assert "self.text = Tower(hidden=4, Part=Mlp)" in source

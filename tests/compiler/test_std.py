@@ -2,22 +2,21 @@
 
 from typing import Any
 
+import cases
 import numpy as np
 import pytest
 from library import BASES, BATCH, BIASED, GROUP, IMAGE, LINE, RANDOM, TOKENS, WINDOWS, normal, stored
-from reference import Array, evaluate, evaluate_model
+from reference import Array, evaluate_model
 from small import findings, load, shapes
 
 import archspec
 from archspec import ArchError
-from archspec.codegen.build import torch_source
-from archspec.pipeline.model import get_compilation
 
 
 def run(text: str, weights: dict[str, Array] | None = None, **inputs: Any) -> Array:
     """The only output of a spec's model in the reference interpreter."""
-    body = get_compilation(load(text)).body
-    (output,) = evaluate(body, {n: np.asarray(v) for n, v in inputs.items()}, weights or {}).outputs.values()
+    values = {name: np.asarray(value) for name, value in inputs.items()}
+    (output,) = evaluate_model(load(text), values, weights or {}).outputs.values()
     return output
 
 
@@ -242,4 +241,4 @@ def test_experts_are_those_with_the_largest_shares(normalized: bool) -> None:
 
 @pytest.mark.parametrize(("text", "base"), BASES.items(), ids=BASES.values())
 def test_layers_are_the_modules_of_pytorch(text: str, base: str) -> None:
-    assert f"({base}):" in torch_source(load(text))
+    assert f"({base}):" in cases.build(text)

@@ -11,7 +11,6 @@ import pytest
 from small import DENSE, SCALE, load
 
 import archspec
-from archspec.ir import fold as effort
 from archspec.testing import main
 
 # Sizes ----------------------------------------------------------------------------------------------------------------
@@ -135,7 +134,7 @@ def test_sizes_beyond_all_measure_are_refused_or_exact() -> None:
 
 
 def test_there_is_an_end_to_following_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effort, "MAX_VISITED_CALLS", 100)
+    monkeypatch.setattr("archspec.ir.fold.MAX_VISITED_CALLS", 100)
     assert refusal("bert-base-uncased")[0] == refusal("bert-base-uncased", seq=3)[0] == "budget"
 
 

@@ -8,7 +8,6 @@ import pytest
 
 import archspec
 from archspec import Repeat, Table, Tensor, Tensors
-from archspec.ir.table import count_active_parameters
 
 SPEC = """
 import std { Linear }
@@ -120,24 +119,6 @@ model "net" = Net()
             number += 1
         owner[key] = value
     assert number > 100
-
-
-@pytest.mark.parametrize(
-    ("total", "parts", "used"),
-    [
-        (100, {}, 100),
-        (100, {(1, 4): 40}, 70),
-        (100, {(4, 4): 40}, 100),
-        (100, {(0, 4): 40}, 60),
-        (100, {(1, 4): 40, (2, 3): 30}, 60),
-        (100, {(2, 3): 30, (1, 4): 42}, None),
-        (100, {(2, 4): 42}, 79),
-    ],
-)
-def test_parameters_of_a_choice_are_used_in_part(
-    total: int, parts: dict[tuple[int, int], int], used: int | None
-) -> None:
-    assert count_active_parameters(total, parts) == used
 
 
 @pytest.mark.parametrize("run", [(1, 4), (-2, 4), (False, 4), (0.0, 4), (None, 4), (0, 5), (0, 3), (0, 4.0), (0, 0)])

@@ -11,6 +11,7 @@ from archspec import Diagnostic, Model
 from archspec.core.resources import specs_root
 from archspec.formats.configs.names import Names, find_names
 from archspec.pipeline.model import get_compilation
+from archspec.pipeline.tables import load_table as load_table
 
 DENSE = """
 layer Dense(n, m = n, bias = true)(x [..., n]) -> [..., m] {
