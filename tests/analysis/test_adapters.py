@@ -15,7 +15,6 @@ from archspec.testing import main
 
 CASES = yaml.safe_load(FIGURES.read_text())
 
-
 SMALL_BERT = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
 
 
@@ -68,89 +67,6 @@ def test_peft_agrees(name: str, tmp_path: Path) -> None:
 # Base models ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_base_model_is_the_one_that_is_named(tmp_path: Path) -> None:
-    found = archspec.adapter(write(tmp_path, task_type="CAUSAL_LM"))
-    assert found.base == "gpt2"
-    assert tuple(found.params) == (124_734_720, 294_912, 124_439_808)
-    assert f"{100 * found.share:.4f}" == "0.2364"
-    assert archspec.adapter(tmp_path / "adapter_config.json") == found
-    assert archspec.adapter(tmp_path, "gpt2-medium").params.trainable == 786_432
-    assert archspec.adapter(tmp_path, layers=2).params.trainable == 49_152
-    assert archspec.adapter(tmp_path, archspec.load("gpt2", layers=2)).params.trainable == 49_152
-
-
-def test_a_head_of_a_model_without_word_embeddings_is_a_linear_layer(tmp_path: Path) -> None:
-    """As for `transformers`, whose output embeddings are only those of models with input embeddings."""
-    write(tmp_path, base_model_name_or_path="wav2vec2-base-960h-ctc", target_modules="all-linear")
-    rows = archspec.adapter(tmp_path, layers=1).targets
-    assert [(row.target, row.modules) for row in rows][-1] == ("lm_head", 1)
-
-
-def test_a_head_for_the_task_is_added(tmp_path: Path) -> None:
-    fields: dict[str, Any] = {"base_model_name_or_path": "FacebookAI/roberta-base", "task_type": "SEQ_CLS"}
-    folder = write(tmp_path, target_modules="all-linear", **fields)
-    found = archspec.adapter(folder, labels=5)
-    figures = CASES["roberta-classes"]["peft"]
-    assert (found.params.trainable, found.params.total) == (figures["trainable"], figures["total"])
-    assert error(folder).message == (
-        "unknown number of labels: the adapter is for SEQ_CLS, and roberta-base has no head"
-    )
-    assert error(folder, labels=5, layer=2).code == "bad-override"
-    write(tmp_path, **(fields | {"task_type": "QUESTION_ANS", "target_modules": ["query"]}))
-    assert [row.target for row in archspec.adapter(folder).targets] == ["query", "qa_outputs"]
-    write(tmp_path, target_modules=["q_proj"], **(fields | {"base_model_name_or_path": "vit-base-patch16-224"}))
-    assert error(folder).message.startswith(
-        "no architecture of vit-base-patch16-224 ends with `ForSequenceClassification`"
-    )
-
-
-@pytest.mark.parametrize(
-    ("base", "target", "features", "causal"),
-    [
-        ("gpt2", "c_attn", "GPT2", "GPT2LMHeadModel"),
-        ("t5-small", "q", "T5Model", "T5"),
-        ("opus-mt-en-de", "q_proj", "Marian", "MarianForCausalLM"),
-        ("bert-base-uncased", "query", "Bert", "BertForMaskedLM"),
-    ],
-)
-def test_the_architecture_is_that_of_the_task(
-    base: str, target: str, features: str, causal: str, tmp_path: Path
-) -> None:
-    for task, expected in (("FEATURE_EXTRACTION", features), ("CAUSAL_LM", causal)):
-        write(tmp_path, base_model_name_or_path=base, target_modules=[target], task_type=task)
-        assert archspec.adapter(tmp_path).table.modules[0].type == expected
-    with pytest.raises(archspec.ArchError):
-        archspec.adapter(write(tmp_path, base_model_name_or_path=base, target_modules=[target], task_type="SEQ_CLS"))
-
-
-def test_the_architecture_of_a_configuration(tmp_path: Path) -> None:
-    def base(task: str, **fields: Any) -> str:
-        stated = {} if "architectures" in fields else {"model_type": "bert"}
-        (tmp_path / "config.json").write_text(json.dumps({**stated, **SMALL_BERT, **fields}))
-        folder = tmp_path / "adapter"
-        write(folder, base_model_name_or_path=str(tmp_path), target_modules=["query"], task_type=task)
-        return archspec.adapter(folder).base.removeprefix(tmp_path.name)
-
-    assert base("CAUSAL_LM", architectures=["BertLMHeadModel"]) == ""
-    assert base("CAUSAL_LM") == base("CAUSAL_LM", architectures=["BertModel"]) == " (BertLMHeadModel)"
-    assert base("FEATURE_EXTRACTION") == base("FEATURE_EXTRACTION", architectures=["BertModel"]) == ""
-    assert base("FEATURE_EXTRACTION", architectures=["BertForMaskedLM"]) == " (BertModel)"
-    for fields in ({"num_labels": 3}, {"id2label": {"0": "a", "1": "b"}}):
-        assert base("SEQ_CLS", **fields) == " (BertForSequenceClassification)"
-    with pytest.raises(archspec.ArchError) as caught:
-        base("TOKEN_CLS")
-    assert caught.value.diagnostics[0].help == (
-        "use `--set labels=N`, or name the base model with --base SPEC, with its head"
-    )
-    with pytest.raises(archspec.ArchError) as caught:
-        base("SEQ_2_SEQ_LM")
-    (found,) = caught.value.diagnostics
-    assert found.message == (
-        "no architecture of bert ends with `ForConditionalGeneration`, as the task type SEQ_2_SEQ_LM needs"
-    )
-    assert found.help == "name the base model with --base SPEC, with its head"
-
-
 def test_a_base_model_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     found = error(write(tmp_path, base_model_name_or_path="somebody/something"))
@@ -167,192 +83,7 @@ def test_a_base_model_that_is_missing(tmp_path: Path, monkeypatch: pytest.Monkey
     assert error(write(tmp_path), "bert-base-uncased").message.startswith("no module of bert-base-uncased is a target")
 
 
-def test_names_of_published_and_of_live_modules(tmp_path: Path) -> None:
-    """ViT has `attention.attention.query` in its checkpoints, `attention.q_proj` in transformers 5."""
-    old = archspec.adapter(write(tmp_path, base_model_name_or_path="vit-base-patch16-224", target_modules=["query"]))
-    new = archspec.adapter(write(tmp_path, base_model_name_or_path="vit-base-patch16-224", target_modules=["q_proj"]))
-    assert old.params == new.params
-    first = "base_model.model.vit."
-    assert old.stored.tensors[0].name == f"{first}encoder.layer.0.attention.attention.query.lora_A.weight"
-    assert new.stored.tensors[0].name == f"{first}layers.0.attention.q_proj.lora_A.weight"
-    whole = archspec.adapter(
-        write(tmp_path, base_model_name_or_path="vit-base-patch16-224-in21k", target_modules=["q_proj"])
-    )
-    assert whole.stored.tensors[0].name == "base_model.model.layers.0.attention.q_proj.lora_A.weight"
-    write(tmp_path, base_model_name_or_path="vit-base-patch16-224-in21k", target_modules=["pooler.dense", "query"])
-    assert {row.target: row.modules for row in archspec.adapter(tmp_path).targets} == {"dense": 1, "query": 12}
-
-
-def test_experts_are_adapted_one_by_one(tmp_path: Path) -> None:
-    found = archspec.adapter(write(tmp_path, base_model_name_or_path="mixtral-8x7b", target_modules=["w1"]), layers=2)
-    assert found.params.trainable == 2 * 8 * 8 * (4096 + 14336)
-    assert found.notes == ("the experts are adapted one by one, as published checkpoints store them",)
-    write(tmp_path, base_model_name_or_path="mixtral-8x7b", target_modules=["q_proj"])
-    assert archspec.adapter(tmp_path, layers=1).notes == ()
-    write(tmp_path, base_model_name_or_path="mixtral-8x7b", target_modules=["q_proj", "w1"])
-    assert archspec.adapter(tmp_path, layers=1).notes == found.notes
-    write(tmp_path, base_model_name_or_path="mixtral-8x7b", target_modules="all-linear")
-    message = "the linear layers of mixtral-8x7b depend on the version of transformers"
-    assert error(tmp_path, layers=1).message == message
-
-
 # Errors ---------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("fields", "code", "message"),
-    [
-        ({"peft_type": "IA3"}, "unsupported", 'unsupported adapter type "IA3"'),
-        ({"peft_type": "ADALORA"}, "unsupported", 'unsupported adapter type "ADALORA"'),
-        ({"rr": 8}, "unknown-name", "unknown field `rr` for adapter type `LORA`"),
-        ({"r": 0}, "wrong-kind", "`r` expects an integer of at least 1 with at most 18 digits, found 0"),
-        ({"target_modules": 3}, "wrong-kind", "`target_modules` expects a string or a list of strings, found 3"),
-        ({"modules_to_save": "x"}, "wrong-kind", '`modules_to_save` expects a list of strings, found "x"'),
-        (
-            {"layers_to_transform": [-1]},
-            "wrong-kind",
-            "`layers_to_transform` expects a non-negative integer, or a list of them, found [-1]",
-        ),
-        (
-            {"rank_pattern": {"w": 2, "x": 0.5}},
-            "wrong-kind",
-            '`rank_pattern` expects an object of positive integers, found {"w": 2, "x": 0.5}',
-        ),
-        (
-            {"target_parameters": ["a"]},
-            "unsupported",
-            'unsupported value of `target_parameters` for adapter type `LORA`: ["a"]',
-        ),
-        ({"use_qalora": True}, "unsupported", "unsupported value of `use_qalora` for adapter type `LORA`: true"),
-        (
-            {"init_lora_weights": "mica"},
-            "unsupported",
-            'unsupported value of `init_lora_weights` for adapter type `LORA`: "mica"',
-        ),
-        ({"bias": "some"}, "unsupported", 'unsupported value of `bias` for adapter type `LORA`: "some"'),
-        ({"task_type": "MAGIC"}, "unsupported", "FILE: unknown `task_type` `MAGIC`"),
-        ({"target_modules": None}, "missing-argument", "FILE: missing value of `target_modules`"),
-        (
-            {"target_modules": "("},
-            "syntax",
-            "invalid regular expression `(`: missing ), unterminated subpattern at position 0",
-        ),
-        (
-            {"target_modules": "(a+)+$"},
-            "budget",
-            "regular expression `(a+)+$` repeats a repetition, which can take exponential time",
-        ),
-        (
-            {"rank_pattern": {"(.*)*": 2}},
-            "budget",
-            "regular expression `(.*)*` repeats a repetition, which can take exponential time",
-        ),
-        ({"target_modules": "x" * 5000}, "budget", "pattern is too long: the limit is 4,000 characters"),
-        (
-            {"target_modules": ".*", "layers_to_transform": 1},
-            "unsupported",
-            "FILE: `layers_to_transform` cannot be combined with a pattern of `target_modules`",
-        ),
-        (
-            {"target_modules": ".*", "layers_pattern": "h"},
-            "unsupported",
-            "FILE: `layers_pattern` cannot be combined with a pattern of `target_modules`",
-        ),
-        (
-            {"target_modules": "all-linear", "layers_to_transform": [0, 1]},
-            "unsupported",
-            "FILE: `layers_to_transform` cannot be combined with `all-linear`",
-        ),
-        (
-            {"layers_pattern": ["h"]},
-            "unsupported",
-            "FILE: `layers_pattern` has no effect without `layers_to_transform`",
-        ),
-        (
-            {"use_dora": True, "lora_bias": True},
-            "unsupported",
-            "FILE: `use_dora` cannot be combined with `lora_bias`",
-        ),
-        ({"target_modules": ["ln_1"]}, "unsupported", "cannot adapt `transformer.h.0.ln_1`: it is a `LayerNorm`"),
-        (
-            {"target_modules": r"transformer\.h\.0"},
-            "unsupported",
-            "cannot adapt `transformer.h.0`: it is a `GPT2Layer`",
-        ),
-        (
-            {"target_modules": ["mlp"]},
-            "unsupported",
-            "cannot adapt `transformer.h.0.mlp`: it only encloses other modules",
-        ),
-        (
-            {"target_modules": ["wte"], "lora_bias": True},
-            "unsupported",
-            "`lora_bias` is not supported for the embedding `transformer.wte`",
-        ),
-        (
-            {"modules_to_save": ["wte", "transformer"]},
-            "unknown-name",
-            "no module of gpt2 is a target of the adapter: c_attn",
-        ),
-        (
-            {"modules_to_save": ["h.0", "0.attn"]},
-            "unsupported",
-            "`transformer.h.0.attn` is inside `transformer.h.0`, of which a copy is trained",
-        ),
-        ({"target_modules": ["q_proj"]}, "unknown-name", "no module of gpt2 is a target of the adapter: q_proj"),
-        (
-            {
-                "base_model_name_or_path": "bert-base-uncased",
-                "task_type": "QUESTION_ANS",
-                "target_modules": ["query", "qa_outputs"],
-            },
-            "unsupported",
-            "`qa_outputs` is both a target and a module to save",
-        ),
-    ],
-)
-def test_what_is_not_understood(fields: dict[str, Any], code: str, message: str, tmp_path: Path) -> None:
-    found = error(write(tmp_path, **fields))
-    assert found.code == code
-    assert found.message == message.replace("FILE", str(tmp_path / "adapter_config.json"))
-
-
-@pytest.mark.parametrize(
-    ("fields", "help"),
-    [
-        ({"peft_type": "IA3"}, 'supported: `"peft_type": "LORA"`'),
-        ({"peft_type": "ADALORA"}, "did you mean `LORA`?"),
-        ({"target_modules": None}, "list the modules, as peft does in saved configurations"),
-        ({"task_type": "SEQ_CL"}, "did you mean `SEQ_CLS`?"),
-        (
-            {"task_type": "MAGIC"},
-            "supported: CAUSAL_LM, SEQ_2_SEQ_LM, SEQ_CLS, TOKEN_CLS, QUESTION_ANS, FEATURE_EXTRACTION",
-        ),
-        ({"target_modules": "(a+)+$"}, "write it without nested `*` or `+`"),
-        ({"target_modules": ["ln_1"]}, "only linear layers and embeddings are supported"),
-        (
-            {"target_modules": ["q_proj"]},
-            "name its base model with --base; modules of this one: c_attn, c_proj, c_fc, lm_head",
-        ),
-    ],
-)
-def test_what_helps(fields: dict[str, Any], help: str, tmp_path: Path) -> None:
-    assert error(write(tmp_path, **fields)).help == help
-
-
-@pytest.mark.parametrize(
-    ("text", "code", "message"),
-    [
-        ("[1, 2]", "wrong-kind", "expected a JSON object, found [1, 2]"),
-        ("null", "wrong-kind", "expected a JSON object, found null"),
-        ('{"r": 8}', "missing-argument", "FILE: missing field `peft_type`"),
-        ('{"peft_type": null}', "unsupported", "unsupported adapter type null"),
-    ],
-)
-def test_what_is_no_configuration_of_an_adapter(text: str, code: str, message: str, tmp_path: Path) -> None:
-    (tmp_path / "adapter_config.json").write_text(text)
-    found = error(tmp_path)
-    assert (found.code, found.message) == (code, message.replace("FILE", str(tmp_path / "adapter_config.json")))
 
 
 def test_names_in_the_checkpoint(tmp_path: Path) -> None:
@@ -382,95 +113,10 @@ def test_names_in_the_checkpoint(tmp_path: Path) -> None:
     ]
 
 
-ATTENTION = "attn.c_attn"
-
-
-@pytest.mark.parametrize(
-    ("fields", "ranks"),
-    [
-        ({"layers_to_transform": 1}, {f"1.{ATTENTION}": 8}),
-        ({"layers_to_transform": [0, 2]}, {f"0.{ATTENTION}": 8, f"2.{ATTENTION}": 8}),
-        ({"layers_to_transform": [2], "layers_pattern": "h"}, {f"2.{ATTENTION}": 8}),
-        ({"layers_to_transform": [2], "layers_pattern": ["x", "h"]}, {f"2.{ATTENTION}": 8}),
-        (
-            {"layers_to_transform": 1, "target_modules": [f"transformer.h.0.{ATTENTION}", "c_fc"]},
-            {f"0.{ATTENTION}": 8, "1.mlp.c_fc": 8},
-        ),
-        ({"exclude_modules": [f"h.1.{ATTENTION}"]}, {f"0.{ATTENTION}": 8, f"2.{ATTENTION}": 8}),
-        ({"exclude_modules": [f"transformer.h.0.{ATTENTION}", f"2.{ATTENTION}"]}, {f"1.{ATTENTION}": 8}),
-        ({"exclude_modules": r".*h\.[01]\..*"}, {f"2.{ATTENTION}": 8}),
-        ({"exclude_modules": r"h\.\d", "layers_to_transform": 0}, {f"0.{ATTENTION}": 8}),
-        ({"target_modules": r".*\.0\..*c_fc"}, {"0.mlp.c_fc": 8}),
-        ({"target_modules": ["mlp.c_proj"], "layers_to_transform": 0}, {"0.mlp.c_proj": 8}),
-        (
-            {"rank_pattern": {"c_attn": 4, rf"h\.1\.{ATTENTION}": 2}},
-            {f"0.{ATTENTION}": 4, f"1.{ATTENTION}": 4, f"2.{ATTENTION}": 4},
-        ),
-        (
-            {"rank_pattern": {rf"h\.1\.{ATTENTION}": 2, "attn": 3, "_attn": 3, "c_attn": 4}},
-            {f"0.{ATTENTION}": 4, f"1.{ATTENTION}": 2, f"2.{ATTENTION}": 4},
-        ),
-    ],
-)
-def test_the_modules_that_are_adapted(fields: dict[str, Any], ranks: dict[str, int], tmp_path: Path) -> None:
-    found = archspec.adapter(write(tmp_path, **fields), layers=3)
-    shapes = {tensor.name: tensor.shape for tensor in found.stored.tensors}
-    start, end = "base_model.model.transformer.h.", ".lora_A.weight"
-    assert {n.removeprefix(start).removesuffix(end): shapes[n][0] for n in shapes if n.endswith(end)} == ranks
-    assert len(shapes) == 2 * len(ranks)
-
-
-def test_what_encloses_layers_is_saved_whole(tmp_path: Path) -> None:
-    """Also where the spec has no module there; nothing in it is adapted."""
-    write(tmp_path, target_modules=["c_attn", "c_fc"], modules_to_save=["mlp"], bias="all")
-    found = archspec.adapter(tmp_path, layers=1)
-    copies = [(row.target, row.type, row.modules, row.each) for row in found.targets if row.what == "copy"]
-    assert copies == [("transformer.h.0.mlp", "", 1, 2 * 768 * 3072 + 3072 + 768)]
-    names = [tensor.name.removeprefix("base_model.model.transformer.h.0.") for tensor in found.table.tensors]
-    assert [name for name in names if name.startswith("mlp.")] == [
-        *(f"mlp.original_module.{layer}.{leaf}" for layer in ("c_fc", "c_proj") for leaf in ("weight", "bias")),
-        *(f"mlp.modules_to_save.{layer}.{leaf}" for layer in ("c_fc", "c_proj") for leaf in ("weight", "bias")),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("pattern", "is_read"),
-    [
-        (".*(a{1,64})+", True),
-        (".*(a{1,65})+", False),
-        ("(a{0,9}b*){3}|.*", True),
-        ("(?:a+|b)*", False),
-        ("(a*)?.*", True),
-        ("(?P<x>a+?)*?", False),
-        ("(a++)+", False),
-        ("x" * 3998 + "|.*", False),
-        ("x" * 3997 + "|.*", True),
-    ],
-)
-def test_patterns_that_can_take_long_are_refused(pattern: str, is_read: bool, tmp_path: Path) -> None:
-    """A repetition in a repetition, neither of which has a low limit; and more than 4,000 characters."""
-    write(tmp_path, target_modules=["c_attn"], rank_pattern={pattern: 2})
-    if is_read:
-        assert archspec.adapter(tmp_path, layers=1).params.trainable > 0
-        return
-    found = error(tmp_path)
-    assert found.code == "budget"
-    shown = pattern if len(pattern) <= 60 else f"{pattern[:57]}..."
-    assert found.message in (
-        f"regular expression `{shown}` repeats a repetition, which can take exponential time",
-        "pattern is too long: the limit is 4,000 characters",
-    )
-
-
 @pytest.mark.parametrize(("length", "shown"), [(60, "(" + "x" * 59), (61, "(" + "x" * 56 + "...")])
 def test_long_patterns_are_shown_in_part(length: int, shown: str, tmp_path: Path) -> None:
     found = error(write(tmp_path, rank_pattern={"(" + "x" * (length - 1): 2}))
     assert found.message.startswith(f"invalid regular expression `{shown}`: missing )")
-
-
-def test_shared_embeddings(tmp_path: Path) -> None:
-    write(tmp_path, base_model_name_or_path="bart-base", target_modules=["embed_tokens"])
-    assert error(tmp_path).message.endswith("several embeddings share its table")
 
 
 def test_tensors_that_are_tied_in_a_module_to_save_have_one_copy(tmp_path: Path) -> None:
@@ -483,11 +129,6 @@ def test_tensors_that_are_tied_in_a_module_to_save_have_one_copy(tmp_path: Path)
     found = archspec.adapter(tmp_path)
     (copy,) = [row for row in found.targets if row.what == "copy"]
     assert copy.params == 768 * 768 + 3 * 768 + 30_522 * 768 + 30_522  # the bias of the decoder is that of the head
-
-
-def test_fields_to_ignore(tmp_path: Path) -> None:
-    found = archspec.adapter(write(tmp_path, house_rank=3), ignore=["house_*"])
-    assert found.notes == ("ignored as specified: house_rank",)
 
 
 # Commands -------------------------------------------------------------------------------------------------------------
@@ -597,3 +238,31 @@ def test_two_embeddings_with_one_table_are_not_adapted(tmp_path: Path) -> None:
     (tmp_path / "net.arch").write_text(text + 'model "net" = Net()\n')
     found = error(write(tmp_path, target_modules=["one"]), str(tmp_path / "net.arch"))
     assert found.message == "cannot adapt `one`: several embeddings share its table"
+
+
+def test_the_architecture_of_a_configuration(tmp_path: Path) -> None:
+    def base(task: str, **fields: Any) -> str:
+        stated = {} if "architectures" in fields else {"model_type": "bert"}
+        (tmp_path / "config.json").write_text(json.dumps({**stated, **SMALL_BERT, **fields}))
+        folder = tmp_path / "adapter"
+        write(folder, base_model_name_or_path=str(tmp_path), target_modules=["query"], task_type=task)
+        return archspec.adapter(folder).base.removeprefix(tmp_path.name)
+
+    assert base("CAUSAL_LM", architectures=["BertLMHeadModel"]) == ""
+    assert base("CAUSAL_LM") == base("CAUSAL_LM", architectures=["BertModel"]) == " (BertLMHeadModel)"
+    assert base("FEATURE_EXTRACTION") == base("FEATURE_EXTRACTION", architectures=["BertModel"]) == ""
+    assert base("FEATURE_EXTRACTION", architectures=["BertForMaskedLM"]) == " (BertModel)"
+    for fields in ({"num_labels": 3}, {"id2label": {"0": "a", "1": "b"}}):
+        assert base("SEQ_CLS", **fields) == " (BertForSequenceClassification)"
+    with pytest.raises(archspec.ArchError) as caught:
+        base("TOKEN_CLS")
+    assert caught.value.diagnostics[0].help == (
+        "use `--set labels=N`, or name the base model with --base SPEC, with its head"
+    )
+    with pytest.raises(archspec.ArchError) as caught:
+        base("SEQ_2_SEQ_LM")
+    (found,) = caught.value.diagnostics
+    assert found.message == (
+        "no architecture of bert ends with `ForConditionalGeneration`, as the task type SEQ_2_SEQ_LM needs"
+    )
+    assert found.help == "name the base model with --base SPEC, with its head"

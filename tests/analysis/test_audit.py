@@ -16,9 +16,9 @@ from paths import ROOT
 
 import archspec
 from archspec import ArchError, Audit, JudgedLine
-from archspec.analysis.audit.api import bundled_audits
-from archspec.analysis.audit.report import contents, rows
 from archspec.testing import main
+
+AUDITS = sorted(path.stem for path in (ROOT / "specs" / "audits").glob("*.yaml"))
 
 pytestmark = pytest.mark.usefixtures("explainers_made_once")
 
@@ -66,7 +66,7 @@ def test_an_error_is_reported_once_and_a_fraction_in_full(tmp_path: Path) -> Non
 
 
 @pytest.mark.usefixtures("audited_once")
-@pytest.mark.parametrize("name", bundled_audits())
+@pytest.mark.parametrize("name", AUDITS)
 def test_the_report_on_a_published_calculation(name: str, golden: Callable[[str, str], None]) -> None:
     out, err, status = printed("audit", name)
     assert err == "" and status == (0 if audited(name).clean else 1)
@@ -378,7 +378,7 @@ def test_a_hyperparameter_called_total_is_not_the_count(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("audited_once")
 def test_the_documents() -> None:
-    document = contents(audited("bert-by-hand"))
+    document = audited("bert-by-hand").to_dict()
     assert document["format"] == 1 and not document["clean"]
     assert document["verdicts"] == {"right": 12, "convention": 3, "wrong": 3, "carried": 2}
     row = next(row for row in document["lines"] if row["line"] == "a layer")
@@ -392,7 +392,7 @@ def test_a_spec_beside_the_audit(tmp_path: Path) -> None:
     shutil.copy(ROOT / "specs" / "bert.arch", tmp_path / "mine.arch")
     head = "title: t\nspec: mine.arch:bert-base-uncased\n"
     found = judged(tmp_path, "claimed: 590592, select: pooler.*", head=head)
-    assert found.clean and [row["verdict"] for row in rows(found).rows] == ["right"]
+    assert found.clean and [line["verdict"] for line in found.to_dict()["lines"]] == ["right"]
 
 
 # Malformed files
@@ -474,13 +474,6 @@ def test_the_limit_of_models(tmp_path: Path) -> None:
         judged(tmp_path, *lines, head="title: t\nspec: net.arch\n")
 
 
-def test_reasons_in_tables_for_other_programs() -> None:
-    found = rows(archspec.audit("bert-base-article"))
-    assert next(row["why"] for row in found.rows if row["verdict"] == "wrong") == (
-        "`ffn` is 3,072; 630 too much, two digits are swapped: 70 for 07"
-    )
-
-
 def test_a_malformed_file_gets_a_diagnostic_with_its_place(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     said = ""
     for what, text in BAD.items():
@@ -493,13 +486,6 @@ def test_a_malformed_file_gets_a_diagnostic_with_its_place(tmp_path: Path, golde
         assert all(found.span is not None and found.span.start <= found.span.end for found in caught.value.diagnostics)
         said += f"=== {what}\n{err}\n"
     golden("audit-errors.txt", said)
-
-
-@pytest.mark.parametrize("name", ["no/such/file.yaml", "missing.yaml", "bert-by-hnd", "a\0b.yaml", "."])
-def test_an_audit_that_is_not_there_ends_with_2(name: str) -> None:
-    out, err, status = printed("audit", name)
-    assert (out, status) == ("", 2) and err.startswith("error[")
-    assert name != "bert-by-hnd" or "did you mean `bert-by-hand`?" in err
 
 
 TEXTS = [path.read_text(encoding="utf-8") for path in sorted(AUDITS.glob("*.yaml"))]

@@ -14,68 +14,6 @@ from archspec.analysis.cost.decoding_report import rows, summary
 from archspec.core.reports.page import render_markdown
 from archspec.pytorch.run import activations
 
-SEEN = """
-dim batch, seq
-block Net(n = 4)(x [batch, seq, n]) -> [batch, seq, n] {{
-  w: param [n, n]
-  {lines}
-}}
-"""
-REFUSED = {
-    "a loop that carries positions": (
-        "h = linear(x, .w)\n  for t in 0..seq { h = linear(h, .w) }\n  return h",
-        "the model has a loop that carries values of several positions",
-    ),
-    "a product with positions": (
-        "t = real(reshape([seq, 1])(arange(seq)) - arange(seq))\n  return matmul(t, linear(x, .w))",
-        "the model combines single positions with a table of all positions (`matmul`)",
-    ),
-    "positions beside them": (
-        "t = expand([batch, seq, seq])(real(arange(seq)))\n  h = concat(axis = -1)(linear(x, .w), t)\n"
-        "  return x + sum(axis = -1, keep = true)(h)",
-        "the model combines single positions with a table of all positions (`concat`)",
-    ),
-    "a mask that is no window": (
-        "i = reshape([seq, 1])(arange(seq))\n  seen = i >= arange(seq) and (i - arange(seq)) % 2 == 0\n"
-        "  s = where(seen, matmul(linear(x, .w), transpose(-1, -2)(x)), -inf)\n"
-        "  return matmul(softmax(s), x)",
-        "the model attends to earlier positions by a mask that is not a window",
-    ),
-    "no earlier positions": (
-        "return linear(x, .w) + real(reshape([seq, 1])(arange(seq)))",
-        "nothing in it depends on earlier positions",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_steps_that_are_not_known_are_refused(case: str) -> None:
-    lines, reason = REFUSED[case]
-    with pytest.raises(ArchError) as found:
-        archspec.cost(load(SEEN.format(lines=lines)), batch=2, past=7)
-    assert found.value.diagnostics[0].message == f"the model has no decoding step: {reason}"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"past": "n"}, "expected a number of past positions from 0 to 2^63 - 2, found 'n'"),
-        ({"past": 1.5}, "expected a number of past positions from 0 to 2^63 - 2, found 1.5"),
-        ({"past": True}, "expected a number of past positions from 0 to 2^63 - 2, found True"),
-        ({"depth": "n"}, "expected a depth from 0, found 'n'"),
-        ({"depth": -1}, "expected a depth from 0, found -1"),
-        ({"dims": "seq=3"}, "expected a mapping from dimensions to sizes, found 'seq=3'"),
-        ({"dims": {1: 2}}, "unknown dimension `1` of gpt2"),
-        ({"dtype": 16}, "unknown dtype `16`"),
-        ({"dtype": ["int8"]}, "unknown dtype `['int8']`"),
-        ({"cache_dtype": "", "past": 1}, "unknown dtype ``"),
-    ],
-)
-def test_arguments_of_other_types_are_diagnostics(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ArchError) as found:
-        archspec.cost("gpt2", **arguments)
-    assert found.value.diagnostics[0].message == message
-
 
 def test_objects_that_are_no_models_are_diagnostics() -> None:
     objects: list[tuple[Any, str]] = [(3, "int"), (None, "NoneType"), (archspec.cost("gpt2"), "Cost")]
@@ -114,19 +52,6 @@ def test_other_arguments_are_refused(given: dict[str, Any], code: str, message: 
     with pytest.raises(ArchError) as found:
         archspec.cost(load(FIXED), **given)
     assert (found.value.diagnostics[0].code, found.value.diagnostics[0].message) == (code, message)
-
-
-def test_reports_of_memory() -> None:
-    found = archspec.cost(load(FIXED))
-    text = render_markdown(report.page(found))
-    assert "| `buffers` |" in text and "activations" not in text
-    text = render_markdown(report.page(found.replace(activations=Activations("math", 4321, {}))))
-    assert "| `activations saved for training, math attention` |" in text and "4,321" in text
-    document = found.replace(activations=Activations("math", 4321, {"seq": 3})).to_dict()
-    assert document["memory"]["activations"] == {"attention": "math", "bytes": 4321, "least": {"seq": 3}}
-    size = archspec.core.algebra.symbol("seq") * 1000
-    text = render_markdown(report.page(found.replace(activations=Activations("flash", size, {"seq": 3, "b": 2}))))
-    assert r"1,000\*seq bytes of activations saved for training, flash attention, where seq >= 3, b >= 2" in text
 
 
 # Activations ----------------------------------------------------------------------------------------------------------
@@ -212,3 +137,16 @@ def test_attention_that_the_fused_kernel_does_not_take() -> None:
     assert found.code == "bad-size" and found.message.startswith("t5-small cannot run with flash attention: ")
     assert found.help is not None and "`--attention math` takes all" in found.help
     assert activations.activation_bytes(model, sizes, "float32", "math").least == {}
+
+
+def test_reports_of_memory() -> None:
+    found = archspec.cost(load(FIXED))
+    text = render_markdown(report.page(found))
+    assert "| `buffers` |" in text and "activations" not in text
+    text = render_markdown(report.page(found.replace(activations=Activations("math", 4321, {}))))
+    assert "| `activations saved for training, math attention` |" in text and "4,321" in text
+    document = found.replace(activations=Activations("math", 4321, {"seq": 3})).to_dict()
+    assert document["memory"]["activations"] == {"attention": "math", "bytes": 4321, "least": {"seq": 3}}
+    size = archspec.core.algebra.symbol("seq") * 1000
+    text = render_markdown(report.page(found.replace(activations=Activations("flash", size, {"seq": 3, "b": 2}))))
+    assert r"1,000\*seq bytes of activations saved for training, flash attention, where seq >= 3, b >= 2" in text

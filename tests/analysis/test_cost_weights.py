@@ -1,14 +1,10 @@
 """What is computed from weights alone is neither work of a forward pass nor an activation."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import archspec
-from archspec.analysis.search.report import rows
-from archspec.core.algebra import substitute
-from archspec.drawing.api import build_plan
 
 NET = """
 dim batch, seq, rows, columns
@@ -29,68 +25,6 @@ PLAIN = "linear(x, %s)"
 BATCH, SEQ = 2, 5
 MACS, BYTES = BATCH * SEQ * 4 * 6, BATCH * SEQ * 6 * 4
 JOINED = "concat(axis = 0)(.a, .b)"
-
-
-def work(result: str) -> tuple[Any, Any, Any]:
-    """The multiply-accumulates, elementwise operations and bytes of activations, which graph and picture confirm."""
-    model = archspec.loads(NET % result)
-    cost = archspec.cost(model, BATCH, SEQ).work
-    for level in ("block", "layer", "op"):
-        nodes = model.graph(level).nodes.values()
-        for name, amount in (("macs", cost.macs), ("elementwise", cost.elementwise)):
-            sizes = {"batch": BATCH, "seq": SEQ}
-            assert substitute(sum(node[name] for node in nodes), sizes) == amount
-    root, *nodes = build_plan(model).nodes
-    figures = [substitute(amount, {"batch": BATCH, "seq": SEQ}) for amount in (root.macs, root.elementwise, root.bytes)]
-    assert figures[:2] == [cost.macs, cost.elementwise]
-    operations = [node.bytes for node in nodes if node.contents is None]
-    assert substitute(sum(operations), {"batch": BATCH, "seq": SEQ}) == figures[2]
-    return tuple(figures)
-
-
-@pytest.mark.parametrize(
-    "weight",
-    [
-        JOINED,
-        "reshape([6, n])(stack(axis = 0)(.a, .b))",
-        f"float32({JOINED})",
-        f"{JOINED} * 3 + 1",
-        f"concat(axis = 0)({JOINED}, .a |> * 2) |> slice(axis = 0, stop = 6) |> + 1",
-        f"twice({JOINED})",
-    ],
-)
-def test_weights_alone_are_no_work_and_no_activation(weight: str) -> None:
-    assert work(PLAIN % weight) == (MACS, 0, BYTES)
-
-
-def test_products_of_weights_are_work_of_each_pass() -> None:
-    """As PyTorch counts them: the second product has [4, 4] and [6, 4] results."""
-    products, results = 4 * 6 * 4 + 6 * 4 * 4, 4 * (4 * 4 + 6 * 4)
-    assert work(PLAIN % f"matmul({JOINED}, matmul(transpose({JOINED}), {JOINED}))") == (
-        MACS + products, 0, BYTES + results
-    )  # fmt: skip
-
-
-def test_a_block_applied_to_weights() -> None:
-    assert work(f"scaled: Scaled(n, 6)(x, {JOINED})") == (MACS, 0, BYTES)
-
-
-def test_values_that_depend_on_inputs_or_their_sizes_are_work() -> None:
-    assert work(f"linear(x * 2, {JOINED})") == (MACS, 40, BYTES + 160)
-    assert work(f"linear(x, {JOINED} + sum(axis = [0, 1])(x))") == (MACS, 40 + 24, BYTES + 16 + 96)
-    assert work(f"linear(x, {JOINED}) + sum(axis = 0)(expand([seq, 6])(sum(axis = 1)({JOINED})))")[1] == 30 + 60
-
-
-def test_tables_of_numbers_are_work_but_not_what_weights_are_combined_with() -> None:
-    assert work(PLAIN % f"{JOINED} + sin(real(arange(n)))") == (MACS, 4, BYTES + 4 * (8 + 4 + 4))
-
-
-def test_searches_agree(tmp_path: Path) -> None:
-    spec = tmp_path / "net.arch"
-    spec.write_text(NET % (PLAIN % f"{JOINED} * 3 + sin(real(arange(n)))"))
-    quantity = "elementwise(batch = 2, seq = 5)"
-    found = archspec.search(str(spec), {"n": "2..9"}, where=[f"{quantity} >= 0", "macs(batch = 2, seq = 5) > 0"])
-    assert (found.tally.compiled, [row[quantity] for row in rows(found).rows]) == (0, [*range(2, 10)])
 
 
 def test_weights_that_pytorch_saves_are_no_activations() -> None:

@@ -10,34 +10,8 @@ import pytest
 import yaml
 from small import DENSE, load
 
-from archspec import ModuleRow, Params, SelectionRule, Table, Tensor, Tensors
-from archspec.analysis.count.count import count
-from archspec.analysis.count.groups import (
-    RoleComponent,
-    count_by_block,
-    count_by_layer,
-    count_by_role,
-    find_role_components,
-)
-from archspec.analysis.count.select import select
-from archspec.analysis.count.tree import CountRow, count_tree
+from archspec import ModuleRow, Params, Table, Tensor, Tensors
 from archspec.testing import main
-
-PUBLISHED = ["--exclude", "*.bias", "--select", "*LayerNorm.bias", "--exclude", "pooler.*"]
-
-
-def tensor(name: str, *shape: int, **facts: Any) -> Tensor:
-    size = 1
-    for n in shape:
-        size *= n
-    values = {
-        "trainable": True,
-        "tied_to": None,
-        "role": None,
-        "layer": name.rpartition(".")[0],
-        "type": "Linear",
-    } | facts
-    return Tensor(name=name, shape=shape, params=0 if values["tied_to"] else size, size=size, **values)
 
 
 def table(*tensors: Tensor, blocks: tuple[str, ...] = ()) -> Table:
@@ -50,219 +24,17 @@ def table(*tensors: Tensor, blocks: tuple[str, ...] = ()) -> Table:
     )
 
 
-SHARED = table(
-    tensor("words.weight", 10, 4, layer="words", type="Embedding", role="embedding"),
-    tensor("head.dense.weight", 4, 4, role="head"),
-    tensor("head.decoder.weight", 10, 4, tied_to="words.weight", role="head"),
-    tensor("head.decoder.bias", 10, role="head"),
-)
-
-
-def stack(*kinds: int, prefix: str = "encoder.layer") -> Table:
-    """Numbered blocks, each of one layer; `kinds` are the layers' sizes."""
-    names = [f"{prefix}.{i}" for i in range(len(kinds))]
-    tensors = [tensor(f"{name}.dense.weight", size, 2) for name, size in zip(names, kinds, strict=True)]
-    return table(*tensors, blocks=tuple(names))
-
-
-def rules(*texts: str) -> list[SelectionRule]:
-    return [SelectionRule(text[0] == "+", text[1:]) for text in texts]
-
-
 # Selecting
-
-
-@pytest.mark.parametrize(
-    ("chosen", "total"),
-    [
-        ([], 66),
-        (["-*"], 0),
-        (["+*"], 66),
-        (["-head.*"], 40),
-        (["+head.*"], 66),  # the decoder's other name stands for the shared matrix
-        (["+head.*", "-head.decoder.weight"], 26),
-        (["-words.weight"], 66),  # its other name is still chosen
-        (["-words.weight", "-head.decoder.weight"], 26),
-        (["+*.weight", "-*", "+head.dense.*"], 16),  # the last match wins
-        (["+words"], 0),  # whole names
-        (["+*.bia?"], 10),
-    ],
-)
-def test_rules_apply_in_order_and_a_shared_tensor_counts_once(chosen: list[str], total: int) -> None:
-    selection = select(SHARED, rules(*chosen))
-    assert selection.total == total == sum(selection.params)
-
-
-def test_a_shared_tensor_stands_on_the_counted_name_where_that_is_chosen() -> None:
-    assert select(SHARED, rules("+*.weight")).params == (40, 16, 0, 0)
-    assert select(SHARED, rules("+head.*.weight")).params == (0, 16, 40, 0)
-
-
-@pytest.mark.parametrize(
-    ("chosen", "elsewhere"),
-    [
-        (["-words.weight"], {"words.weight": "head.decoder.weight"}),
-        (["-head.decoder.weight"], {"head.decoder.weight": "words.weight"}),
-        (["+*", "-head.*"], {"head.decoder.weight": "words.weight"}),
-        (["-words.weight", "-head.decoder.weight"], {}),
-        (["-head.*", "+head.*"], {}),
-        (["+words.weight"], {}),  # nothing is excluded
-        (["-head.*.bias"], {}),
-    ],
-)
-def test_an_excluded_name_of_a_counted_tensor_is_told(chosen: list[str], elsewhere: dict[str, str]) -> None:
-    selection = select(SHARED, rules(*chosen))
-    assert selection.counted_elsewhere == elsewhere
-    lines = str(count(SHARED, rules(*chosen))).splitlines()
-    assert [line for line in lines if line.startswith("excluded, but counted as")] == [
-        f"excluded, but counted as {counted}: {name}" for name, counted in elsewhere.items()
-    ]
-
-
-def test_rules_that_match_nothing_are_told() -> None:
-    assert select(SHARED, rules("+*", "-nothing")).unmatched == (SelectionRule(False, "nothing"),)
 
 
 # Summing
 
 
-def test_groups_sum_to_the_total_and_keep_program_order() -> None:
-    everything = select(SHARED)
-    assert [(g.name, g.params) for g in count_by_layer(SHARED, everything)] == [
-        ("words", 40),
-        ("head.dense", 16),
-        ("head.decoder", 10),
-    ]
-    assert [(g.name, g.tensors, g.params) for g in count_by_role(SHARED, everything)] == [
-        ("embedding", 1, 40),
-        ("head", 3, 26),
-    ]
-    assert [(g.name, g.params) for g in count_by_block(SHARED, everything)] == [("", 66)]
-
-
-def test_depth_sums_up_what_is_nested_deeper() -> None:
-    layers = stack(5, 5)
-    everything = select(layers)
-    assert [g.name for g in count_by_layer(layers, everything)] == ["encoder.layer.0.dense", "encoder.layer.1.dense"]
-    assert [g.name for g in count_by_layer(layers, everything, 1)] == ["encoder.layer.0", "encoder.layer.1"]
-    assert [g.name for g in count_by_block(layers, everything)] == ["encoder.layer.0", "encoder.layer.1"]
-    for by in count_by_layer, count_by_block:
-        assert [[g.name for g in by(layers, everything, depth)] for depth in (0, 9)] == [
-            [""],
-            [g.name for g in by(layers, everything)],
-        ]
-
-
-def test_groups_leave_out_what_was_not_selected() -> None:
-    assert [g.name for g in count_by_layer(SHARED, select(SHARED, rules("+*.bias")))] == ["head.decoder"]
-
-
-def test_frozen_tensors_are_not_trainable() -> None:
-    frozen = table(tensor("positions.weight", 3, 3, trainable=False), tensor("dense.weight", 2))
-    assert [(g.params, g.trainable) for g in count_by_layer(frozen, select(frozen))] == [(9, 0), (2, 2)]
-
-
-def test_heads_and_poolers_are_found_by_role() -> None:
-    assert find_role_components(SHARED, "head") == [RoleComponent("head", ("dense", "decoder"), 26)]
-    assert find_role_components(SHARED, "pooler") == []
-    pooled = table(tensor("pooler.dense.weight", 2, 2, role="pooler"), tensor("pooler.dense.bias", 2, role="pooler"))
-    assert find_role_components(pooled, "pooler") == [RoleComponent("pooler.dense", (), 6)]
-
-
-def test_heads_that_are_equal_to_other_layers_are_found() -> None:
-    two = load(
-        f"{DENSE}\nblock Head(n)(x [..., n]) -> [..., n] {{\n  return x |> up: Dense(n) |> down: Dense(n)\n}}\n"
-        "block Net(n = 2)(x [..., n]) -> [..., n] {\n  role head for a, b.down\n"
-        "  return x |> c: Dense(n) |> a: Head(n) |> b: Head(n)\n}\n"
-    )
-    assert find_role_components(two.count().table, "head") == [
-        RoleComponent("a", ("up", "down"), 12),
-        RoleComponent("b.down", (), 6),
-    ]
-    among_others = load(
-        f"{DENSE}\nblock Net(n = 2)(x [..., n]) -> [..., n] {{\n  role head for g.x, g.z\n"
-        "  return x |> c: Dense(n) |> g.x: Dense(n, 3) |> g.z: Dense(3, n) |> g.y: Dense(n)\n}\n"
-    )
-    assert find_role_components(among_others.count().table, "head") == [
-        RoleComponent("g.x", (), 9),
-        RoleComponent("g.z", (), 8),
-    ]
-
-
 # The tree
 
 
-def lines(branches: list[CountRow]) -> list[tuple[int, str, int, int, int]]:
+def lines(branches: list[Any]) -> list[tuple[int, str, int, int, int]]:
     return [(b.level, b.label, b.times, b.each, b.total) for b in branches]
-
-
-def folded(model: Table, depth: int | None = None) -> list[tuple[int, str, int, int, int]]:
-    return lines(count_tree(model, select(model), depth))
-
-
-def test_equal_numbered_parts_are_one_line() -> None:
-    assert folded(stack(5, 5, 5)) == [(0, "encoder.layer.*", 3, 10, 30), (1, "dense", 1, 10, 30)]
-    assert folded(stack(5, 5, 5), depth=1) == [(0, "encoder.layer.*", 3, 10, 30)]
-
-
-def test_a_stack_of_one_is_not_folded() -> None:
-    assert folded(stack(5), depth=1) == [(0, "encoder.layer.0", 1, 10, 10)]
-
-
-def test_every_third_part_that_differs_is_a_line_of_its_own() -> None:
-    assert folded(stack(7, 5, 5, 7, 5, 5), depth=2) == [
-        (0, "encoder.layer", 1, 68, 68),
-        (1, "0,3", 2, 14, 28),
-        (1, "1-2,4-5", 4, 10, 40),
-    ]
-
-
-def test_long_lists_of_numbers_are_shortened() -> None:
-    label = folded(stack(*[7, 5] * 9), depth=2)[1][1]
-    assert label == "0,2,4,6,...,16"
-
-
-def test_a_stack_within_a_stack_multiplies() -> None:
-    names = [f"layer.{i}.expert.{j}" for i in range(3) for j in range(4)]
-    blocks = tuple(f"layer.{i}" for i in range(3))
-    experts = table(*(tensor(f"{name}.weight", 5) for name in names), blocks=blocks)
-    assert folded(experts) == [(0, "layer.*", 3, 20, 60), (1, "expert.*", 4, 5, 60)]
-
-
-def test_parts_that_differ_only_in_role_or_training_are_not_equal() -> None:
-    different = table(tensor("a.0.weight", 3), tensor("a.1.weight", 3, trainable=False))
-    assert [line[1] for line in folded(different)] == ["a", "0", "1"]
-
-
-def test_tensors_that_a_block_owns_itself_are_lines() -> None:
-    bare = table(tensor("cls_token", 1, 1, 4, layer="", type="Model"), tensor("dense.weight", 2), blocks=("",))
-    branches = count_tree(bare, select(bare))
-    assert [(b.label, b.type, b.shapes) for b in branches] == [
-        ("cls_token", "parameter", ((1, 1, 4),)),
-        ("dense", "Linear", ((2,),)),
-    ]
-
-
-def test_a_model_that_is_one_layer_is_one_line() -> None:
-    one = table(tensor("weight", 2, 3, layer="", type="Linear"), tensor("bias", 2, layer="", type="Linear"))
-    assert [(b.label, b.type, b.total) for b in count_tree(one, select(one))] == [("", "Linear", 8)]
-
-
-def test_tied_tensors_add_nothing_and_say_so() -> None:
-    decoder = next(b for b in count_tree(SHARED, select(SHARED)) if b.label == "decoder")
-    assert (decoder.total, decoder.tied, decoder.shapes) == (10, True, ((10,),))
-
-
-def test_outermost_lines_sum_to_the_selection() -> None:
-    for model in (SHARED, stack(7, 5, 5, 7), stack(*[1] * 30)):
-        for chosen in ([], rules("+*.weight"), rules("-*.0.*"), rules("-words.*")):
-            selection = select(model, chosen)
-            assert sum(b.total for b in count_tree(model, selection) if b.level == 0) == selection.total
-
-
-def test_deep_and_long_addresses_are_no_trouble() -> None:
-    deep = table(tensor(".".join(["a"] * 5000) + ".weight", 1), tensor("9" * 5000 + ".weight", 1))
-    assert len(count_tree(deep, select(deep))) == 2
 
 
 # The command, on bundled models
@@ -275,12 +47,6 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 def counted(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     return json.loads(run(capsys, *arguments, "--format", "json"))
-
-
-def test_the_published_convention_without_biases_and_pooler(capsys: pytest.CaptureFixture[str]) -> None:
-    document = counted(capsys, "bert-base-uncased", *PUBLISHED)
-    assert document["selected"] == 108_808_704 == sum(t["selected"] for t in document["tensors"])
-    assert document["params"]["total"] == 109_482_240
 
 
 def test_order_of_rules_matters(capsys: pytest.CaptureFixture[str]) -> None:
@@ -326,26 +92,6 @@ def test_every_view_sums_to_the_total_in_every_format(capsys: pytest.CaptureFixt
             assert f"{total:,} parameters" in run(capsys, *arguments, "--format", format)
 
 
-def test_a_selection_shows_only_what_was_selected(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = counted(capsys, "bert-base-uncased", "--by", "layer", "--select", "pooler.*")["rows"]
-    assert [(row["address"], row["params"]) for row in rows] == [("pooler.dense", 590_592)]
-
-
-def test_the_default_view_folds_the_stack_and_says_what_the_total_is(capsys: pytest.CaptureFixture[str]) -> None:
-    text = run(capsys, "bert-base-uncased")
-    assert "encoder.layer.*" in text and "12 x" in text and "7,087,872" in text and "85,054,464" in text
-    assert "109,482,240 parameters (109M) in 199 tensors, each counted once" in text
-    assert "pooler included: pooler.dense, 590,592" in text and "head" not in text and "frozen" not in text
-    assert "\x1b" not in text
-
-
-def test_totals_name_heads_ties_and_frozen_parameters(capsys: pytest.CaptureFixture[str]) -> None:
-    mlm = run(capsys, "bert-base-uncased-mlm")
-    assert "head included: cls.predictions" in mlm and "pooler included" not in mlm
-    assert "tied: cls.predictions.decoder.weight = bert.embeddings.word_embeddings.weight" in mlm
-    assert "10,118,656 trainable, 33,792 frozen" in run(capsys, "transformer-seq2seq")
-
-
 @pytest.mark.parametrize(("k", "more"), [(8, []), (9, ["1 more name"]), (1010, ["1,002 more names"])])
 def test_a_report_has_few_ties_and_shapes(k: int, more: list[str]) -> None:
     text = """
@@ -382,20 +128,6 @@ block Net(n = 2, k = 8)(x [..., n]) -> [..., n] {
         *[f"tied: {text}; use --by tensor to show all" for text in more],
         "not counted: 2 buffers (stored, not parameters)",
     ]
-
-
-def test_an_override_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    document = counted(capsys, "bert-base-uncased", "--set", "layers=6")
-    assert document["overrides"] == {"layers": 6} and document["hyperparameters"]["layers"] == 6
-    assert document["params"]["total"] == 109_482_240 - 6 * 7_087_872
-    text = run(capsys, "bert-base-uncased", "--set", "layers=6")
-    assert text.startswith("bert-base-uncased, with layers = 6\n") and "not checked" in text
-
-
-def test_nothing_is_selected_of_a_model_without_parameters() -> None:
-    empty = load("dim n\nblock Net()(x [n]) -> [n] {\n  kept: buffer [3]\n  return x + sum(axis = 0)(.kept)\n}\n")
-    found = empty.count(rules=[SelectionRule(True, "*")])
-    assert str(found).splitlines()[-1] == "0 selected, 0.0 % of the total, by --select '*'"
 
 
 SMALL_SHARE = """

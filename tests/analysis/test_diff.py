@@ -1,45 +1,17 @@
 """`archspec diff`: what makes one model of another is exact, and no two computations are called the same."""
 
-import csv
-import io
-import json
 import re
-from collections.abc import Callable, Sequence
-from itertools import chain
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
-from bundled import pairs
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from paths import ROOT
 from small import DENSE, load
 
 import archspec
-from archspec import Difference, Model, NamePrefix, StoredTensor
-from archspec.analysis.diff.structure import (
-    StoredTensors,
-    apply_changes,
-    collapse_changes,
-    detect_prefix,
-    find_changes,
-    find_repetitions,
-    rename_tensors,
-    stored_tensors,
-)
-from archspec.compiler.evaluate import limits
-from archspec.pipeline.model import get_compilation
-from archspec.pipeline.tables import load_table
 from archspec.testing import main
 
 PAGE = ROOT / "docs" / "compare.md"
-BUNDLED = archspec.models()
-
-
-def brief(found: Difference) -> list[tuple[str, str, str, str]]:
-    return [(change.kind, change.fold.pattern, change.before, change.after) for change in found.operations]
 
 
 def prenorm(folder: Path) -> str:
@@ -52,66 +24,6 @@ def prenorm(folder: Path) -> str:
 
 
 # Tensors --------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("pairs", pairs())
-def test_applied_to_a_bundled_model_it_gives_another(pairs: Sequence[tuple[str, str]]) -> None:
-    tensors = {name: stored_tensors(load_table(name, {})[0]) for name in dict.fromkeys(chain(*pairs))}
-    for one, other in pairs:
-        before, after = tensors[one], tensors[other]
-        prefix = detect_prefix(before, after)
-        steps = find_changes(rename_tensors(before, prefix), after)
-        assert apply_changes(before, prefix, steps) == after
-        assert bool(steps or any(prefix)) == (before != after)
-        assert sorted(n for f in collapse_changes(steps) for n in f.fold.names) == sorted(step.name for step in steps)
-
-
-NAMES = st.lists(st.sampled_from(["a", "b", "0", "1", "2", "w"]), min_size=1, max_size=4).map(".".join)
-
-
-@st.composite
-def tensors(draw: st.DrawFn) -> StoredTensors:
-    """Parameters and buffers, some tied to others; names may be parts of each other, as no spec's are."""
-    names = draw(st.lists(NAMES, unique=True, max_size=12))
-    shapes = st.sampled_from([(), (2,), (3,), (2, 3)])
-    found: StoredTensors = {}
-    for name in names:
-        kind = draw(st.sampled_from(["param", "param", "buffer"]))
-        tied = draw(st.sampled_from([None, *found])) if kind == "param" else None
-        found[name] = StoredTensor(kind, draw(shapes), kind == "param" and draw(st.booleans()), tied)
-    return found
-
-
-@settings(max_examples=150, deadline=None)
-@given(tensors(), tensors(), st.sampled_from(["", "a.", "enc.0."]))
-def test_applying_changes_gives_what_they_lead_to(before: StoredTensors, after: StoredTensors, around: str) -> None:
-    after = rename_tensors(after, NamePrefix(added=around))
-    prefix = detect_prefix(before, after)
-    start = rename_tensors(before, prefix)
-    assert len(start) == len(before)
-    steps = find_changes(start, after)
-    assert apply_changes(before, prefix, steps) == after
-    for repetition in find_repetitions(start, after):
-        names = {step.name for step in steps if step.name.startswith(repetition.address[:-1])}
-        inside = {n for i in repetition.numbers for n in names if n.startswith(f"{repetition.address[:-1]}{i}.")}
-        assert len(inside) == repetition.tensors * len(repetition.numbers)
-
-
-@given(tensors())
-def test_a_model_behind_a_prefix_has_no_other_changes(before: StoredTensors) -> None:
-    after = rename_tensors(before, NamePrefix(added="enc."))
-    if before:
-        for a, b in ((before, after), (after, before)):
-            prefix = detect_prefix(a, b)
-            assert find_changes(rename_tensors(a, prefix), b) == () or len(before) < 3
-
-
-def test_a_prefix_is_one_only_if_more_names_agree() -> None:
-    weight = StoredTensor("param", (2,), True, None)
-    before, after = {"w": weight, "v": weight}, {"w": weight, "a.w": weight}
-    assert detect_prefix(before, after) == detect_prefix(after, before) == NamePrefix()
-    assert detect_prefix(before, after | {"a.v": weight}) == NamePrefix(added="a.")
-    assert detect_prefix(before | {"u": weight, "t": weight}, after | {"a.v": weight}) == NamePrefix()
 
 
 def test_kinds_of_changes() -> None:
@@ -140,25 +52,6 @@ block It(n = 4, tied = true, wide = 4)(x [..., n]) -> [..., n] {
     assert [(c.name, c.kinds) for c in archspec.diff(frozen, base).tensors] == [("c.weight", ("unfrozen",))]
     with pytest.raises(ValueError, match="cannot apply the changes"):
         archspec.diff(base, wide).apply(wide)
-
-
-def test_buffers() -> None:
-    layer = "layer It(n = 4)(x [..., n]) -> [..., n] {{\n  t: {}\n  return x + .t\n}}\n"
-    stored, trained, wider = (load(layer.format(kind)) for kind in ("buffer [n]", "param [n]", "buffer [1, n]"))
-    assert [c.kinds for c in archspec.diff(stored, trained).tensors] == [("param",)]
-    assert [c.kinds for c in archspec.diff(trained, wider).tensors] == [("buffer", "reshaped")]
-
-
-def test_repetition_is_said_once_if_the_new_ones_are_as_the_others() -> None:
-    small = {"vocab": 20, "hidden": 8, "heads": 2, "ffn": 16, "positions": 10}
-    two, five = (archspec.load("bert-base-uncased", layers=n, **small) for n in (2, 5))
-    found = archspec.diff(two, five)
-    assert [(r.address, r.before, r.after, r.numbers, r.tensors) for r in found.repetitions] == [
-        ("encoder.layer.*", 2, 5, (2, 3, 4), 16)
-    ]
-    assert brief(found) == [("times", "encoder.layer.*", "2 times", "5 times")]
-    assert [r.numbers for r in archspec.diff(five, two).repetitions] == [(2, 3, 4)]
-    assert found.apply(two) == stored_tensors(get_compilation(five).table)
 
 
 # Operations -----------------------------------------------------------------------------------------------------------
@@ -191,39 +84,6 @@ block It(n = 4)(x [rows, n], mask bool [rows, 1] = none) -> (y [rows, n], z [row
 BASE = load(SPEC)
 
 
-def variant(*changes: tuple[str, str]) -> Model:
-    text = SPEC
-    for old, new in changes:
-        assert old in text, old
-        text = text.replace(old, new)
-    return load(text)
-
-
-MUTATIONS = {
-    "another function": ("tanh(x", "sigmoid(x"),
-    "another constant": ("* 0.5", "* 0.25"),
-    "a constant of another type": ("* 0.5", "* 1"),
-    "operands of a subtraction": ("a - c", "c - a"),
-    "a residual left out": ("return h + x\n    |>", "return h * 1.0 + x * 0.0\n    |>"),
-    "another repetition read": ("return y, a - c", "return y, b - c"),
-    "another round read": ("c = a + b |>", "c = a + a + b |>"),
-    "applied again": ("c + b |> .extra", "c + b |> .extra |> .extra"),
-    "only without optional inputs": ("return y, a - c", "return y if mask != none else y * 2.0, a - c"),
-    "only with optional inputs": ("where(mask, _, 0.0)", "where(mask, _, 1.0)"),
-    "outputs exchanged": ("return y, a - c", "return a - c, y"),
-    "sum over another axis": ("a - c", "a - c + sum(axis = -1, keep = true)(a)"),
-    "without a bias": ("extra: Dense(n, n)", "extra: Dense(n, n, bias = false)"),
-}
-
-
-@pytest.mark.parametrize("what", MUTATIONS)
-def test_other_computations_differ(what: str) -> None:
-    other = variant(MUTATIONS[what])
-    for a, b in ((BASE, other), (other, BASE)):
-        assert archspec.diff(a, b).operations
-        assert archspec.diff(a, b).apply(a) == stored_tensors(get_compilation(b).table)
-
-
 REWRITINGS = {
     "a function under another name": ("scaled", "halved"),
     "a function written out": ("|> scaled", "|> * 0.5 |> tanh"),
@@ -242,164 +102,6 @@ def test_the_same_computation_written_otherwise_does_not_differ(what: str) -> No
     if what == "a value under another name":
         text = text.replace("h + x", "g + x")
     assert text != SPEC and not archspec.diff(BASE, load(text))
-
-
-def test_a_block_opened_where_it_stands_does_not_differ() -> None:
-    outer = "\nblock It(n = 4)(x [..., n]) -> [..., n] {\n  return x |> STEPS\n}\n"
-    inner = "\nblock Two(n)(x [..., n]) -> [..., n] {\n  return x |> a: Dense(n) |> tanh |> b: Dense(n)\n}\n"
-    nested = load(DENSE + inner + outer.replace("STEPS", "part: Two(n)"))
-    flat = load(DENSE + outer.replace("STEPS", "part.a: Dense(n) |> tanh |> part.b: Dense(n)"))
-    assert not archspec.diff(nested, flat)
-
-
-def test_constant_tables_are_compared() -> None:
-    text = "layer It(n = 4)(x [..., n]) -> [..., n] {{\n  t: frozen param [n] = {}\n  return x + .t\n}}\n"
-    one, two = load(text.format("arange(n) * 1.0")), load(text.format("arange(n) * 2.0"))
-    assert not archspec.diff(one, one)
-    assert ("table", "t", "* 1.0", "* 2.0") in brief(archspec.diff(one, two))
-
-
-def test_attributes_and_activations_are_said() -> None:
-    base = archspec.load("bert-base-uncased", layers=2)
-    found = brief(archspec.diff(base, archspec.load("bert-base-uncased", layers=2, eps=1e-5)))
-    assert ("computes", "encoder.layer.*.output.LayerNorm", "layer_norm(1e-12)", "layer_norm(1e-05)") in found
-    heads = archspec.diff(base, archspec.load("bert-base-uncased", layers=2, heads=6))
-    assert not heads.tensors
-    ((kind, at, before, after),) = brief(heads)
-    assert (kind, at) == ("returns", "encoder.layer.*.attention.self")
-    assert "[batch, seq, 12, 64]" in before and "[batch, seq, 6, 128]" in after
-
-
-def test_post_norm_to_pre_norm(tmp_path: Path) -> None:
-    found = archspec.diff("bert-base-uncased", prenorm(tmp_path))
-    assert not found.tensors
-    assert (
-        "moved",
-        "encoder.layer.*.output.LayerNorm",
-        "after output.dense + attention.output.LayerNorm, before the result",
-        "after attention.output.dense + x, before intermediate.dense",
-    ) in brief(found)
-    assert {change.fold.ranges for change in found.operations} == {"0-11"}
-
-
-def test_an_input_that_is_gone_changes_nothing_for_those_behind_it() -> None:
-    three = (
-        "block It(n = 4)(x [n], y [n], z [n]) -> [n] {\n  h = x + y |> a: Dense(n)\n  return h + z |> b: Dense(n)\n}\n"
-    )
-    two = three.replace(" y [n],", "").replace("x + y", "x")
-    found = brief(archspec.diff(load(DENSE + three), load(DENSE + two)))
-    assert found == [("input", "", "[4]", ""), ("reads", "a", "x + y", "x")]
-    inner = (
-        three.replace("It", "Part")
-        .replace("= 4", "")
-        .replace("y [n]", "y [n] = none")
-        .replace("x + y", "x + y if y != none")
-    )
-    inner = inner.replace("h = x + y if y != none |>", "h = x |> + y if y != none |>")
-    outer = "block It(n = 4)(x [n], z [n]) -> [n] {\n  return part: Part(n)(x, z = z)\n}\n"
-    narrow = two.replace("It", "Part").replace("= 4", "")
-    assert not archspec.diff(load(DENSE + inner + outer), load(DENSE + narrow + outer))
-
-
-def test_inputs_and_outputs_in_another_order() -> None:
-    text = DENSE + "block It(n = 4)(INPUTS) -> (OUTPUTS) {\n  h = x |> l: Dense(n)\n  return RETURNED\n}\n"
-
-    def model(inputs: str, outputs: str, returned: str) -> archspec.Model:
-        return load(text.replace("INPUTS", inputs).replace("OUTPUTS", outputs).replace("RETURNED", returned))
-
-    one = model("x [n], y [n]", "a [n], b [n]", "h, h + y")
-    other = model("y [n], x [n]", "b [n], a [n]", "h + y, h")
-    found = archspec.diff(one, other).operations
-    assert [(c.kind, c.what, c.before, c.after) for c in found] == [
-        ("input", "order", "x, y", "y, x"),
-        ("output", "order", "a, b", "b, a"),
-    ]
-    swapped = archspec.diff(one, model("x [n], y [n]", "a [n], b [n]", "h + y, h")).operations
-    assert [(c.kind, c.what, c.before, c.after) for c in swapped] == [
-        ("returns", "a", "l", "l + y"),
-        ("returns", "b", "l + y", "l"),
-    ]
-
-
-def test_a_prefix_of_names_without_a_block() -> None:
-    text = (
-        DENSE
-        + "block It(n = 4)(INPUTS) -> [n] {\n  h = x |> AT.a: Dense(n) |> tanh |> AT.b: Dense(n)\n  return h + y\n}\n"
-    )
-    one = load(text.replace("INPUTS", "x [n], y [n]").replace("AT.", ""))
-    other = load(text.replace("INPUTS", "y [n], x [n]").replace("AT", "body").replace("h + y", "h - y"))
-    found = archspec.diff(one, other)
-    assert found.prefix == NamePrefix(added="body.")
-    assert brief(found) == [("input", "", "x, y", "y, x"), ("returns", "", "body.b + y", "body.b - y")]
-    found = archspec.diff(other, one)
-    assert found.prefix == NamePrefix(removed="body.")
-    assert brief(found) == [("input", "", "y, x", "x, y"), ("returns", "", "body.b - y", "body.b + y")]
-
-
-def test_one_layer_in_place_of_several() -> None:
-    text = DENSE + "block It(n = 4)(x [n]) -> [n] {\n  h = x |> l.0: Dense(n) |> tanh\n  return h STEPS\n}\n"
-    several = load(text.replace("STEPS", "|> l[i]: Dense(n) for i in 1..4"))
-    one = load(text.replace("STEPS", "|> .l.0 for i in 1..4"))
-    assert brief(archspec.diff(several, one)) == [
-        ("times", "l.0", "once", "4 times"),
-        ("reads", "l.0", "x", "x; then tanh(l.0); then l.0"),
-        ("times", "l.*", "once", "never"),
-        ("returns", "", "l.3", "l.0"),
-    ]
-
-
-def test_a_layer_unlike_the_others_among_those_added() -> None:
-    text = DENSE + (
-        "\nblock Act(n, soft)(x [..., n]) -> [..., n] {\n  h = x |> a: Dense(n)\n"
-        "  return tanh(h) if soft else max(h, 0.0)\n}\n"
-        "block It(n = 4, layers = 2, odd = 9)(x [..., n]) -> [..., n] {\n"
-        "  return x |> l[i]: Act(n, i != odd) for i in 0..layers\n}\n"
-    )
-    two, four, odd = load(text), load(text, layers=4), load(text, layers=4, odd=3)
-    assert brief(archspec.diff(two, four)) == [("times", "l.*", "2 times", "4 times")]
-    assert [change[:2] for change in brief(archspec.diff(two, odd))] == [("times", "l.*"), ("added", "l.3")]
-    (added,) = (change for change in archspec.diff(two, odd).operations if change.kind == "added")
-    assert added.what == "different from the others"
-
-
-def test_the_whole_model_within_another() -> None:
-    base, masked = archspec.load("bert-base-uncased-nopooler"), archspec.load("bert-base-uncased-mlm")
-    found = archspec.diff(base, masked)
-    assert found.prefix == NamePrefix(added="bert.")
-    assert {change.kinds for change in found.tensors} == {("added",)}
-    assert all(change.name.startswith("cls.") for change in found.tensors)
-    assert {(kind, at) for kind, at, _, _ in brief(found)} == {
-        ("output", ""),
-        ("returns", ""),
-        ("added", "cls.predictions"),
-    }
-    back = archspec.diff(masked, base)
-    assert back.prefix == NamePrefix(removed="bert.") and back.apply(masked) == stored_tensors(
-        get_compilation(base).table
-    )
-
-
-def test_too_much_to_compare() -> None:
-    doubled = "\n".join(
-        f"block B{i}(n)(x [..., n]) -> [..., n] {{\n  return x |> a: B{i - 1}(n) |> .a\n}}" for i in range(1, 21)
-    )
-    base = "block B0(n)(x [..., n]) -> [..., n] {\n  return x |> d: Dense(n) |> tanh\n}\n"
-    large = load(DENSE + base + doubled + "\nblock It(n = 2)(x [..., n]) -> [..., n] {\n  return x |> b: B20(n)\n}\n")
-    with pytest.raises(archspec.ArchError, match="the limit is 2,000,000"):
-        archspec.diff(large, large)
-
-
-def test_models_that_become_too_large_without_optional_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "two.arch").write_text("""\
-fn times(k)(x [4]) -> [4] { return x * k }
-block A(n = 2)(x [4], y [4] = none) -> [4] { return times(n)(x) if y == none else x + y }
-model "a" = A()
-model "b" = A(3)
-""")
-    one, other = [archspec.load(f"{tmp_path}/two.arch:{name}") for name in "ab"]
-    monkeypatch.setattr(limits, "MAX_INSTANCES", -1)
-    with pytest.raises(archspec.ArchError, match="too many distinct instances"):
-        archspec.diff(one, other)
 
 
 # The command ----------------------------------------------------------------------------------------------------------
@@ -426,53 +128,3 @@ def test_pages(
     status, out, err = run(capsys, a, b)
     assert (status, err) == (1, "")
     golden(f"compare/diff-{pair}.txt", out)
-
-
-def test_formats(capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None]) -> None:
-    models = ("bert-base-uncased", "roberta-base")
-    texts = {f: run(capsys, *models, "--format", f) for f in ("json", "yaml", "csv", "markdown")}
-    assert {status for status, _, _ in texts.values()} == {1}
-    document = json.loads(texts["json"][1])
-    assert yaml.safe_load(texts["yaml"][1]) == document
-    golden("compare/diff-base-roberta.md", texts["markdown"][1])
-    rows = list(csv.DictReader(io.StringIO(texts["csv"][1])))
-    assert len(rows) == len(document["tensors"]) + len(document["operations"])
-    assert [row["name"] for row in rows if row["part"] == "tensors"] == [t["name"] for t in document["tensors"]]
-
-
-def stored(row: dict[str, Any] | None) -> StoredTensor | None:
-    return StoredTensor(row["kind"], tuple(row["shape"]), row["trainable"], row["tied_to"]) if row else None
-
-
-@pytest.mark.parametrize("pair", PAIRS)
-def test_the_document_is_enough_to_make_b_of_a(pair: str, capsys: pytest.CaptureFixture[str]) -> None:
-    a, b = PAIRS[pair]
-    document = json.loads(run(capsys, a, b, "--format", "json")[1])
-    found = rename_tensors(stored_tensors(load_table(a, {})[0]), NamePrefix(**document["prefix"]))
-    for change in document["tensors"]:
-        for name in change["names"]:
-            assert found.get(name) == stored(change["before"])
-            after = stored(change["after"])
-            if after is None:
-                del found[name]
-            else:
-                found[name] = after
-    assert found == stored_tensors(load_table(b, {})[0])
-
-
-def test_nothing_differs(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, _ = run(capsys, "bert-base-uncased", "bert-base-uncased")
-    assert status == 0 and ": the same 199 tensors, the same operations" in out
-    status, out, _ = run(capsys, "bert-base-uncased", "bert-base-uncased", "--format", "json")
-    assert status == 0 and json.loads(out)["equal"] is True
-
-
-def test_settings_are_for_all_models_or_for_one(capsys: pytest.CaptureFixture[str]) -> None:
-    models = ("bert-base-uncased", "bert-base-uncased", "--set", "layers=2")
-    assert run(capsys, *models)[0] == 0
-    status, out, _ = run(capsys, *models, "--set", "2:layers=3")
-    assert status == 1 and out.startswith("bert-base-uncased, with layers = 2 -> bert-base-uncased, with layers = 3: ")
-    for wrong in ("3:layers=2", "0:layers=2", "99999999999999999999:layers=2"):
-        status, out, err = run(capsys, *models[:2], "--set", wrong)
-        assert (status, out) == (2, "") and "use a model number from 1 to 2" in err
-    assert run(capsys, "bert-base-uncased", "no-such-model")[0] == 2

@@ -65,19 +65,6 @@ def test_a_long_table_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
         assert str(found).count("\nadded") == most - 9
 
 
-def test_prefixes_of_all_names_are_reported() -> None:
-    inner = 'block Net(n = 4)(x [batch, n]) -> [batch, n] { return x |> inner: Inner(n) }\nmodel "deep" = Net()\n'
-    deep = BEFORE.replace("block Net(", "block Inner(").replace('model "net" = Net()\n', inner)
-    short, long = load(BEFORE), load(deep)
-    same = "the same tensors, the same operations"
-    assert str(archspec.diff(short, long)) == (
-        f"net -> deep: {same}\n\nall names of net have the prefix `inner.` in deep; the rows ignore it"
-    )
-    assert str(archspec.diff(long, short)) == (
-        f"deep -> net: {same}\n\nnames have the prefix `inner.` in deep only; the rows ignore it"
-    )
-
-
 AGAIN = """
 import std { Linear, LayerNorm }
 dim batch

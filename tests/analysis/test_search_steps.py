@@ -79,26 +79,6 @@ def test_operands_that_all_designs_share_are_on_either_side() -> None:
     ) == [1, 1]
 
 
-@pytest.mark.parametrize(
-    ("sign", "left", "right", "low", "high"),
-    [
-        ("%", [5, 9], 3, 0, 2),
-        ("%", [5, 9], [1, 4], 0, 3),
-        ("%", [5, 9], -3, -3, 3),
-        ("%", [5, 9], [-2, 4], -4, 4),
-        ("//", [5, 9], 1, -10, 9),
-        ("//", [-7, 3], [2, -1], -8, 7),
-        ("*", [-7, 3], [2, -1], -14, 7),
-        ("-", [-7, 3], 4, -11, -1),
-        ("**", [2, 3], 2, 4, 9),
-        ("**", [2, 3], 0, 1, 1),
-    ],
-)
-def test_bounds_of_results(sign: str, left: list[int], right: Any, low: int, high: int) -> None:
-    found = apply_operator(sign, column(left), right if isinstance(right, int) else column(right))
-    assert isinstance(found, Column) and (found.low, found.high) == (low, high)
-
-
 NUMBERS, TRUTHS = (1, 2), (True, False)
 
 
@@ -251,39 +231,6 @@ def spec(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("search") / "net.arch"
     path.write_text(NET)
     return str(path)
-
-
-def test_booleans_are_values_of_expressions(spec: str) -> None:
-    found = archspec.search(spec, {"width": range(5, 9), "layers": range(1, 4), "wide": "width > 6"}, best="width")
-    for design in archspec.search(spec, {"width": range(5, 9), "layers": [1, 2], "wide": "width > 6"}).designs:
-        assert design.values["wide"] == (design.values["width"] > 6)
-        assert design.figures["params"] == archspec.load(spec, **design.values).params.total
-    assert [design.values for design in found.designs] == [{"width": 8, "layers": 1, "wide": True}]
-    assert found.designs[0].equal == 3
-
-
-def test_a_boolean_that_one_design_has(spec: str) -> None:
-    found = archspec.search(spec, {"width": [4, 6, 8], "wide": "width > 6"})
-    shown = [(row["width"], row["wide"], row["params"]) for row in rows(found).rows]
-    expected = [
-        (width, width > 6, archspec.load(spec, width=width, wide=width > 6).params.total) for width in (4, 6, 8)
-    ]
-    assert shown == expected
-
-
-def test_other_hyperparameters_are_compared(spec: str) -> None:
-    vary = {"width": range(2, 12), "layers": [1, 2]}
-    found = archspec.search(spec, vary, where=["scale < 2.5 and not wide", "scale * 2 == 4"])
-    assert found.tally.answers == 20 and not found.tally.compiled
-    assert archspec.search(spec, vary, where="scale < 2").tally.answers == 0
-
-
-def test_expressions_have_integers(spec: str) -> None:
-    found = archspec.search(spec, {"width": [4, 6]}, best=["7", "-width"])
-    assert [design.figures["7"] for design in found.designs] == [7]
-    for goal in ("wide", "scale / 4"):
-        with pytest.raises(archspec.ArchError, match=f"expected an integer: `{goal}`"):
-            archspec.search(spec, {"width": [4, 6]}, best=goal)
 
 
 QUANTITIES = (
@@ -625,42 +572,6 @@ def test_plots_have_round_numbers_on_their_axes(numbers: list[int], ticks: list[
     assert dots == [(place, 58) for place in places]
     assert re.findall(r'd="M([^ ]*) ([^ ]*)h0"', drawn) == [(f"{places[0]:g}", "402")]
     assert 'width="720" height="460"' in drawn
-
-
-@pytest.mark.parametrize(
-    ("given", "axes", "chosen", "others"),
-    [
-        ({"best": ["-params", "width"]}, ("params", "width"), [(60, 4), (126, 6)], True),
-        ({"best": "width"}, ("width", "params"), [(6, 126)], True),
-        ({"best": ["layers", "-width * 2"]}, ("layers", "width * 2"), [(3, 8)], True),
-        ({"best": ["layers", "- width"]}, ("layers", "width"), [(3, 4)], True),
-        ({"best": ["layers", "-width + 100"]}, ("layers", "-width + 100"), [(3, 96)], True),
-        (
-            {"near": "params = 99"},
-            ("params", "width"),
-            [(100, 4), (80, 4), (126, 6), (60, 4), (168, 6), (210, 6)],
-            False,
-        ),
-        ({}, ("params", "width"), [(60, 4), (80, 4), (100, 4), (126, 6), (168, 6), (210, 6)], False),
-    ],
-)
-def test_plots_show_two_figures(
-    spec: str, given: dict[str, Any], axes: tuple[str, str], chosen: list[tuple[int, int]], others: bool
-) -> None:
-    found = archspec.search(spec, {"width": [4, 6], "layers": [1, 2, 3]}, **given)
-    plotted = found.plotted
-    assert plotted is not None and (plotted.title, plotted.x, plotted.y) == ("designs of net", *axes)
-    assert [(dot.x, dot.y) for dot in plotted.chosen] == chosen
-    designs = archspec.search(spec, {"width": [4, 6], "layers": [1, 2, 3]}).designs
-    for place, axis in enumerate(axes):
-        known = [{**design.values, **design.figures} for design in designs]
-        numbers = [eval(axis, {name: value for name, value in each.items() if type(value) is int}) for each in known]
-        assert [(dot.x, dot.y)[place] for dot in plotted.others] == (numbers if others else [])
-    first = found.designs[0]
-    texts = [f"{name} = {value}" for name, value in {**first.values, "params": first.figures["params"]}.items()]
-    if axes[1] == "-width + 100":
-        texts.append("-width + 100 = 96")
-    assert plotted.chosen[0].text == ", ".join(texts)
 
 
 def test_plots_are_drawn_with_matplotlib(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import archspec
 from archspec import ArchError, Source
 from archspec.analysis.adapter import base
 from archspec.analysis.variant import new
-from archspec.analysis.variant.lines import _iter_definition_names, _join_lines, find_imports, format_value
+from archspec.analysis.variant.lines import _iter_definition_names, find_imports, format_value
 from archspec.core.diagnostics import Report
 from archspec.language.syntax.parse import parse
 from archspec.pipeline.locate import configuration_location
@@ -21,12 +21,6 @@ def test_values_are_written_in_the_language() -> None:
     assert format_value('a "b" \\', 'a "b" \\') == '"a \\"b\\" \\\\"'
     assert format_value(("x", (1, 2.5), True), ["x", [1, 2.5], True]) == '["x", [1, 2.5], true]'
     assert format_value(None, None) == "none" and format_value(-3, -3) == "-3" and format_value((), []) == "[]"
-
-
-def test_expressions_are_put_on_one_line() -> None:
-    assert _join_lines('[1, # one\n  2,\n\n  "a # b", # c\n  "d \\" # e"] # f') == '[1, 2, "a # b", "d \\" # e"]'
-    assert _join_lines('["\\\\", # "one"\n "b\\\\\\"", "\u2028#"]') == '["\\\\", "b\\\\\\"", "\u2028#"]'
-    assert _join_lines("# all\n4") == "4" and _join_lines("  4  ") == "4"
 
 
 def test_names_in_values() -> None:

@@ -14,10 +14,6 @@ from small import load
 
 import archspec
 from archspec import ArchError, Model, Rename, Verification
-from archspec.analysis.verify import verify as verification
-from archspec.analysis.verify.naming import respell
-from archspec.formats.configs.names import Names
-from archspec.pipeline.model import get_compilation
 from archspec.testing import main
 
 SMALL = {"vocab": 20, "hidden": 8, "layers": 3, "heads": 2, "ffn": 16, "positions": 10}
@@ -157,7 +153,7 @@ def test_one_wrong_shape_of_two_names(tmp_path: Path) -> None:
 def test_a_tie_between_buffers(tmp_path: Path) -> None:
     text = "block It(n = 4)(x [n]) -> [n] {\n  a: buffer [n]\n  b: buffer [n]\n  tie b = a\n  return x + .a + .b\n}\n"
     model = load(text)
-    assert get_compilation(model).table.buffer_ties == {"b": "a"}
+    assert model.count().table.buffer_ties == {"b": "a"}
     assert verify(tmp_path, model, {"a": (4,)}).is_exact and verify(tmp_path, model, {"b": (4,)}).is_exact
     assert brief(verify(tmp_path, model, {})) == [("missing", "a", "")]
     untied = load(text.replace("  tie b = a\n", ""))
@@ -269,65 +265,6 @@ def test_gamma_of_what_is_no_norm_is_a_difference(tmp_path: Path) -> None:
     stored = tensors(ENCODER)
     stored["pooler.dense.gamma"] = stored.pop("pooler.dense.weight")
     assert [kind for kind, *_ in brief(verify(tmp_path, ENCODER, stored))] == ["missing", "unexpected"]
-
-
-PAIRS = (("encoder.layer.*", "layers.*"), ("output.dense", "o_proj"), ("dense", "fc"))
-
-
-@pytest.mark.parametrize(
-    ("name", "live"),
-    [
-        ("encoder.layer.7.output.dense.weight", "layers.7.o_proj.weight"),
-        ("dense.bias", "fc.bias"),
-        ("bert.encoder.layer.0.dense.dense", "bert.layers.0.fc.fc"),
-        ("encoder.layers.0.my_dense.weight", "encoder.layers.0.my_dense.weight"),
-        ("encoder.layer", "encoder.layer"),
-    ],
-)
-def test_live_names_replace_whole_segments_in_order(name: str, live: str) -> None:
-    assert Names(PAIRS).live(name) == live
-
-
-def test_a_checkpoint_with_the_names_of_a_live_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stored = {f"model.{Names(PAIRS).live(name)}": shape for name, shape in tensors(ENCODER).items()}
-    assert not verify(tmp_path, ENCODER, stored).is_exact  # the family has no list
-    monkeypatch.setattr(verification, "find_names", lambda definition, specs: [Names(PAIRS)])
-    found = verify(tmp_path, ENCODER, stored)
-    assert found.is_exact
-    assert spelt(found) == [
-        ("model.", "", 55),
-        ("layers.*", "encoder.layer.*", 48),
-        ("o_proj", "output.dense", 12),
-        ("fc", "dense", 8),
-    ]
-    assert verify(tmp_path, ENCODER, tensors(ENCODER)).spellings == ()
-    assert brief(verify(tmp_path, ENCODER, tensors(ENCODER) | {"more": (2,)})) == [("unexpected", "more", "")]
-
-
-@pytest.mark.parametrize(
-    ("names", "spec", "found", "prefixes"),
-    [
-        ("p.a p.b c", "a b c", "p.a=a p.b=b c=c", [("p.", "", 2)]),
-        ("a b z", "m.a m.b z", "a=m.a b=m.b z=z", [("", "m.", 2)]),
-        ("a z", "m.a z", "z=z", []),
-        ("p.a z", "a z", "z=z", []),
-        ("a b c d e", "m.a m.b x y z", "", []),
-        ("a b c d", "m.a m.b x y", "a=m.a b=m.b", [("", "m.", 2)]),
-        ("p.a p.b c d e", "a b x y z", "", []),
-        ("p.q.a", "a q.a", "p.q.a=q.a", [("p.", "", 1)]),
-        ("a n.a", "m.n.a", "n.a=m.n.a", [("", "m.", 1)]),
-        ("x.gamma", "m.x.weight", "", []),
-        ("q.gamma", "m.norm.weight", "", []),
-        ("norm.gamma", "m.norm.weight", "norm.gamma=m.norm.weight", [("", "m.", 1)]),
-    ],
-)
-def test_a_prefix_is_what_most_names_agree_with(
-    names: str, spec: str, found: str, prefixes: list[tuple[str, str, int]]
-) -> None:
-    """Of several, it is the shortest; at least half of the names, of either side, agree."""
-    mapped, variants, _ = respell(names.split(), {*spec.split()}, {name for name in spec.split() if "norm" in name})
-    assert {*mapped.items()} == {tuple(pair.split("=")) for pair in found.split()}
-    assert [(item.checkpoint, item.spec, item.names) for item in variants if item.kind == "prefix"] == prefixes
 
 
 @pytest.mark.parametrize(

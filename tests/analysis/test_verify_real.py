@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from checkpoints import read
 
 import archspec
 from archspec import ArchError
-from archspec.formats.checkpoints.checkpoint import read
 from archspec.formats.checkpoints.safetensors import DTYPES
 
 pytestmark = pytest.mark.slow

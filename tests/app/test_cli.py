@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,13 +12,6 @@ import pytest
 from paths import ROOT
 
 import archspec
-from archspec.app.cli import _paint
-from archspec.app.cli.arguments import parsers
-from archspec.app.cli.progress import PROGRESS
-from archspec.app.cli.run.error import read_entries, split_sections
-from archspec.core import resources
-from archspec.core.reports import tables
-from archspec.pipeline import generate, index
 from archspec.testing import main
 
 GOOD = """
@@ -61,47 +53,6 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"archspec-dsl {archspec.__version__} from {ROOT / 'archspec'}\n"
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["nonsense"],
-        ["--vers"],
-        ["count"],
-        ["count", "bert-base-uncased", "--format", "xml"],
-        ["count", "bert-base-uncased", "--by", "colour"],
-        ["count", "bert-base-uncased", "--depth", "-1"],
-        ["count", "bert-base-uncased", "--depth", "x"],
-        ["count", "bert-base-uncased", "--by", "tensor", "--depth", "1"],
-        ["count", "bert-base-uncased", "--form", "json"],
-        ["count", "bert-base-uncased", "--set", "layers"],
-        ["count", "bert-base-uncased", "--set", "=1"],
-        ["count", "no-such-model"],
-        ["count", "no/such/file.arch"],
-        ["graph", "bert-base-uncased", "--level", "atom"],
-        ["graph", "no-such-model"],
-        ["show", "no-such-model"],
-        ["check"],
-        ["check", "no/such/file.arch"],
-        ["error", "no-such-code"],
-    ],
-    ids=" ".join,
-)
-def test_wrong_usage_ends_with_2_and_a_sentence_on_stderr(
-    capsys: pytest.CaptureFixture[str], arguments: list[str]
-) -> None:
-    assert main(arguments) == 2
-    out, err = capsys.readouterr()
-    assert "error" in err or "usage:" in err
-    assert "Traceback" not in err
-    assert out == "" or arguments[:1] == ["check"]
-
-
-def test_sizes_have_64_bits(capsys: pytest.CaptureFixture[str]) -> None:
-    for size, status in ((1, 0), (2**63 - 1, 0), (0, 2), (2**63, 2), ("x", 2)):
-        assert main(["cost", "bert-base-uncased", "--batch", str(size), "--seq", "1"]) == status
-        assert ("expected a size from 1 to 2^63 - 1" in capsys.readouterr().err) == (status == 2)
-
-
 def test_alone_it_is_a_short_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     out = capsys.readouterr().out
@@ -139,12 +90,6 @@ def test_the_words_of_help(
         told += [" ".join([*o.option_strings, *map(str, o.choices or [o.metavar or ""])]).rstrip() for o in options]
         said.append("\n".join([f"{command}: {description}", *(f"  {line}" for line in told if line)]))
     golden("help.txt", re.sub(r"^usage.*\n\n", "", "\n".join(said)))
-
-
-@pytest.mark.parametrize("code", ["unused-value", "[unused-value]", "error[unused-value]", " warning[unused-value] "])
-def test_a_code_as_it_is_printed(capsys: pytest.CaptureFixture[str], code: str) -> None:
-    assert main(["error", code]) == 0
-    assert capsys.readouterr().out.startswith("## unused-value\n")
 
 
 SMALL = ("--set", "layers=2", "--set", "hidden=24")
@@ -199,73 +144,12 @@ def test_documents(name: str, capsys: pytest.CaptureFixture[str], golden: Callab
     golden(f"documents/{name}.json", capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_documents_on_narrow_terminals(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None]
-) -> None:
-    pages: list[str] = []
-    drops: list[list[int]] = []
-
-    def used(view: tables.View) -> tables.View:
-        drops.append([column.drop for column in view.columns if column.drop])
-        return tables.used(view)
-
-    monkeypatch.setattr("archspec.core.reports.terminal.used", used)
-    for width in (80, 64, 48, 36):
-        monkeypatch.setenv("COLUMNS", str(width))
-        assert main([*DOCUMENTS[name]]) in (0, 1)
-        pages.append(f"=== {width}\n{capsys.readouterr().out}")
-    golden(f"narrow/{name}.txt", "\n".join(pages))
-    assert all(len(set(order)) == len(order) for order in drops)  # columns are left out one after the other
-
-
 @pytest.mark.parametrize("name", ["count", "count-blocks", "compare", "diff", "explain", "explain-flops"])
 def test_tables_for_other_programs(
     name: str, capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None]
 ) -> None:
     assert main([*DOCUMENTS[name], "--format", "csv"]) in (0, 1)
     golden(f"documents/{name}.csv", capsys.readouterr().out)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            "--past 9223372036854775807",
-            "expected a number of positions from 0 to 2^63 - 2, found '9223372036854775807'",
-        ),
-        ("--past -1", "expected a number of positions from 0 to 2^63 - 2, found '-1'"),
-        ("--seq 9223372036854775808", "expected a size from 1 to 2^63 - 1, found '9223372036854775808'"),
-        ("--batch 0", "expected a size from 1 to 2^63 - 1, found '0'"),
-        ("--depth -1", "expected a depth of at least 0, found '-1'"),
-        ("--depth 1.5", "expected a depth of at least 0, found '1.5'"),
-    ],
-)
-def test_numbers_of_options_have_limits(options: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cost", "gpt2", *options.split()]) == 2
-    assert capsys.readouterr().err.endswith(f": {message}\n")
-
-
-def test_numbers_of_options_are_as_large_as_they_may_be() -> None:
-    options = parsers()["cost"].parse_args(["gpt2", "--past", str(2**63 - 2), "--seq", str(2**63 - 1), "--depth", "0"])
-    assert (options.past, options.seq, options.depth) == (2**63 - 2, 2**63 - 1, 0)
-    assert parsers()["search"].parse_args(["gpt2", "--jobs", "1024"]).jobs == 1024
-    with pytest.raises(SystemExit):
-        parsers()["search"].parse_args(["gpt2", "--jobs", "1025"])
-
-
-def test_depth_is_for_blocks(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["graph", "bert-base-uncased", "--level", "op", "--depth", "2"]) == 2
-    assert capsys.readouterr() == (
-        "",
-        "error[usage]: --depth cannot be combined with --level op\nhelp: use `--level block`\n",
-    )
-
-
-def test_unknown_models_get_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["count", "bert-base-uncase"]) == 2
-    err = capsys.readouterr().err
-    assert err.startswith("error[unknown-model]: ") and "did you mean `bert-base-uncased`?" in err
 
 
 # list, show, check, error
@@ -281,121 +165,6 @@ def test_list_has_every_bundled_model_with_its_totals(capsys: pytest.CaptureFixt
         assert main(["list", "--format", format]) == 0
         out = capsys.readouterr().out
         assert all(name in out for name in rows)
-
-
-@pytest.mark.parametrize(
-    ("word", "families"),
-    [("qwen", ["qwen2", "qwen3", "qwen3_moe"]), ("GPT-NeoX", ["gpt_neox"]), ("xlm-roberta-base", ["roberta"])],
-)
-def test_list_takes_a_word_to_search_for(word: str, families: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", word, "--format", "json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["models"]
-    assert list(dict.fromkeys(row["family"] for row in rows)) == families
-
-
-def test_list_names_each_family_once(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "llama"]) == 0
-    first, *others = capsys.readouterr().out.splitlines()[1:]
-    assert first.startswith("llama ") and others and all(line.startswith(" ") for line in others)
-
-
-def test_list_suggests_a_name_for_an_unknown_word(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "bret"]) == 2
-    assert "did you mean `bert`?" in capsys.readouterr().err
-
-
-def test_the_index_of_bundled_models_is_current() -> None:
-    assert index.read_index() is not None, "run `python -m archspec.pipeline.generate`"
-    models = [(model.file, model.name) for model in index.read_index() or []]
-    assert models == index.find_models()
-    assert index.read_index()[0].params == archspec.load(models[0][1]).params  # pyright: ignore[reportOptionalSubscript]
-
-
-@pytest.mark.slow
-def test_the_index_has_the_counts_of_all_bundled_models() -> None:
-    assert generate.index_text() == (ROOT / "specs" / index.INDEX_FILE).read_text(encoding="utf-8")
-
-
-def test_the_index_is_written_beside_the_specs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "specs", tmp_path / "specs")
-    (tmp_path / "specs" / index.INDEX_FILE).unlink()
-    monkeypatch.setattr(resources, "specs_root", lambda: str(tmp_path / "specs"))
-    monkeypatch.setattr(generate, "find_models", lambda: [("bert", "bert-base-uncased")])
-    generate.write_index()
-    written = json.loads((tmp_path / "specs" / index.INDEX_FILE).read_text(encoding="utf-8"))
-    assert written["models"] == [["bert", "bert-base-uncased", *archspec.load("bert-base-uncased").params]]
-
-
-@pytest.mark.parametrize(
-    ("text", "models"),
-    [
-        ('{"specs": [0, 0], "models": [["a", "b", 3, 2, 1]]}', [("a", "b", (3, 2, 1))]),
-        ('{"specs": [0, 0], "models": []}', []),
-        ('{"specs": [0, 1], "models": []}', None),
-        ('{"specs": [0, 0], "models": [["a"]]}', None),
-        ('{"specs": [0, 0], "models": [["a", "b", 3]]}', None),
-        ('{"specs": [0, 0], "models": 3}', None),
-        ('{"specs": [0, 0]}', None),
-        ("[]", None),
-        ("{", None),
-        ("\udcff", None),
-        (None, None),
-    ],
-)
-def test_a_damaged_index_is_no_index(
-    text: str | None, models: list[object] | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(resources, "specs_root", lambda: str(tmp_path))
-    if text is not None:
-        (tmp_path / index.INDEX_FILE).write_bytes(text.encode("utf-8", "surrogateescape"))
-    found = index.read_index()
-    assert models == (None if found is None else [(each.file, each.name, tuple(each.params)) for each in found])
-
-
-def test_an_index_is_of_the_names_and_texts_of_specs(tmp_path: Path) -> None:
-    def of(**texts: str) -> list[int]:
-        shutil.rmtree(tmp_path)
-        for name, text in texts.items():
-            path = tmp_path / f"{name.replace('_', '/')}.arch"
-            path.parent.mkdir(exist_ok=True, parents=True)
-            path.write_text(text)
-        (tmp_path / "other.txt").write_text("left out")
-        return index.fingerprint(str(tmp_path))
-
-    found = [of(a="12", b="3"), of(a="1", b="23"), of(a="3", b="12"), of(c="12", b="3"), of(a_a="12", b="3")]
-    assert len({checksum for checksum, _ in found}) == 5
-    assert {size for _, size in found} == {3} and of(a="1234")[1] == 4
-    assert of(b="3", a="12") == found[0] == of(a="12", b="3")
-
-
-def test_list_compiles_specs_that_are_not_those_of_the_index(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    shutil.copytree(ROOT / "specs", tmp_path / "specs")
-    for path in (tmp_path / "specs").glob("*.arch"):
-        if path.stem not in ("std", "bert"):
-            path.unlink()
-    spec = tmp_path / "specs" / "bert.arch"
-    spec.write_text(spec.read_text().replace('model "bert-base-uncased" ', 'model "another" '))
-    monkeypatch.setattr(resources, "specs_root", lambda: str(tmp_path / "specs"))
-    assert index.read_index() is None
-    assert main(["list", "another", "--format", "csv"]) == 0
-    assert capsys.readouterr().out.splitlines()[1:] == ["bert,another,109482240,109482240,0"]
-    number = len(index.find_models())
-    assert f"archspec list, model {number} of {number}" == PROGRESS.step
-
-
-def test_show_prints_the_file_that_holds_the_model(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", "bert-large-uncased"]) == 0
-    out = capsys.readouterr().out
-    assert out in {path.read_text() for path in (ROOT / "specs").glob("*.arch")}
-    assert 'model "bert-large-uncased"' in out
-
-
-@pytest.mark.parametrize("name", ["std", "bert"])
-def test_show_prints_a_bundled_file_by_its_name(capsys: pytest.CaptureFixture[str], name: str) -> None:
-    assert main(["show", name]) == 0
-    assert capsys.readouterr().out == (ROOT / f"specs/{name}.arch").read_text()
 
 
 def test_check_of_clean_files(capsys: pytest.CaptureFixture[str], good: str) -> None:
@@ -436,24 +205,6 @@ def test_findings_end_a_count_with_1_and_no_total(capsys: pytest.CaptureFixture[
         assert main(command) == 1
         out, err = capsys.readouterr()
         assert out == "" and "error[" in err
-
-
-def test_error_prints_the_entry_of_a_code(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["error"]) == 0
-    codes = capsys.readouterr().out.split()
-    assert codes and codes == list(read_entries())
-    for code in codes:
-        assert main(["error", code]) == 0
-        assert capsys.readouterr().out.startswith(f"## {code}\n")
-    assert main(["error", f"error[{codes[0]}]"]) == 0
-    capsys.readouterr()
-    assert main(["error", codes[0] + "x"]) == 2
-    assert f"did you mean `{codes[0]}`?" in capsys.readouterr().err
-
-
-def test_headings_inside_examples_are_no_entries() -> None:
-    text = "# Errors\n\nIntro.\n\n## one\ntext\n```\n## not\n```\n## `two`\nmore\n# End\nrest\n"
-    assert split_sections(text) == {"one": "## one\ntext\n```\n## not\n```\n", "two": "## `two`\nmore\n"}
 
 
 # Formats
@@ -516,14 +267,6 @@ def on_a_terminal(*arguments: str, no_colour: str) -> str:
         child.wait(timeout=60)
     os.close(ours)
     return text.decode()
-
-
-def test_the_first_words_of_findings_have_colours() -> None:
-    text = "error[x]: a: b\n --> f:1:1\n1 | help: no\nhelp: c\nnote: d\nwarning[y]: e\n"
-    bold = "\x1b[1;{}m{}\x1b[0m{}\n"
-    first, second = bold.format(31, "error[x]:", " a: b"), bold.format(32, "help:", " c")
-    third, fourth = bold.format(36, "note:", " d"), bold.format(33, "warning[y]:", " e")
-    assert _paint(text) == f"{first} --> f:1:1\n1 | help: no\n{second}{third}{fourth}"
 
 
 # Streams

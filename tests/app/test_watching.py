@@ -93,12 +93,6 @@ def test_a_graph_is_written_again(
     assert "already exists" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("spec_name", ["-", "bert-base-uncased"])
-def test_only_files_are_watched(spec_name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["count", spec_name, "--watch"]) == 2
-    assert "--watch cannot be combined with" in capsys.readouterr().err
-
-
 def test_imports_are_watched_also_with_errors(spec: Path) -> None:
     more = str(spec.parent / "parts" / "more.arch")
     assert files_with_imports(str(spec)) == [str(spec), more]

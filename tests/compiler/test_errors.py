@@ -4,151 +4,22 @@ In a spec under tests/golden/errors, `#! code` ends a line with a mistake; nothi
 `pytest --update-golden` writes the messages anew, there and in docs/errors.md.
 """
 
-import ast
 import contextlib
 import io
 import os
 import pickle
 import re
-import shlex
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import paths
 import pytest
-from modules import PACKAGE, nodes_of
-from paths import ROOT
 
 import archspec
-from archspec import Diagnostic, Source, Span
-from archspec.app.cli import USAGE_CODES
-from archspec.app.cli.run.error import split_sections
-from archspec.core import resources
-from archspec.pipeline.compile import check
+from archspec import Diagnostic, Source, Span, testing
 from archspec.testing import main
 
-DOCUMENT = ROOT / "docs" / "errors.md"
-ENTRIES = split_sections(DOCUMENT.read_text(encoding="utf-8"))
-WITHOUT_EXAMPLE = {"internal", "lift", "missing-package", "not-lifted", "unproven"}
-"""No spec brings them about, or it takes seconds."""
-
-
 # docs/errors.md -------------------------------------------------------------------------------------------------------
-
-
-class Example(NamedTuple):
-    """Files by name, what is run on them, and what it says; from a document's section, or its mended half."""
-
-    files: dict[str, bytes]
-    command: str
-
-    def output(self, folder: Path) -> tuple[str, int]:
-        """What the command writes to standard error, and its exit status."""
-        for name, text in self.files.items():
-            (folder / name).parent.mkdir(exist_ok=True)
-            (folder / name).write_bytes(text)
-        said = io.StringIO()
-        with contextlib.chdir(folder), contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
-            status = main(shlex.split(self.command)[1:])
-        return said.getvalue(), status
-
-
-_BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-def halves(entry: str) -> tuple[Example, str, Example]:
-    """The bad example of an entry, the message, and the mended example (which has the bad one's other files)."""
-    examples: list[Example] = []
-    files: dict[str, bytes] = {}
-    command = "archspec check spec.arch"
-    message: str | None = None
-    for kind, options, text in _BLOCK.findall(entry):
-        if kind == "text":
-            assert message is None, "one message an entry"
-            message = text
-            examples.append(Example(files, command))
-            files = dict(files)
-        elif kind == "console":
-            command = text.removeprefix("$ ").strip()
-        else:
-            given = dict(option.split("=") for option in options.split())
-            encoding = given.get("encoding", "utf-8")
-            data = bytes.fromhex(text) if encoding == "hex" else text.encode(encoding)
-            files[given.get("file", "spec.arch")] = data
-    assert message is not None, "an entry shows a message"
-    return examples[0], message, Example(files, command)
-
-
-def codes() -> tuple[set[str], set[str]]:
-    """The codes in the source, and patterns of those that are put together."""
-    found: set[str] = set()
-    patterns: set[str] = set()
-    for path in PACKAGE.rglob("*.py"):
-        for node in nodes_of(path):
-            for argument in _codes_given(node):
-                if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-                    found.add(argument.value)
-                elif isinstance(argument, ast.JoinedStr):
-                    words = [v.value if isinstance(v, ast.Constant) else "[a-z]+" for v in argument.values]
-                    patterns.add("".join(map(str, words)))
-                elif isinstance(argument, ast.IfExp):
-                    sides = (argument.body, argument.orelse)
-                    found |= {str(side.value) for side in sides if isinstance(side, ast.Constant)}
-    return found - {""}, patterns
-
-
-REPORTERS = {"error", "fault", "make_error", "warn", "StaticError", "Diagnostic", "_report"}
-
-
-def _codes_given(node: ast.AST) -> Iterator[ast.expr]:
-    """What stands in the place of a code: a reporter's first argument, a `code=`, the default of a parameter `code`."""
-    match node:
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-            if name in REPORTERS and node.args:
-                yield node.args[0]
-            yield from (keyword.value for keyword in node.keywords if keyword.arg == "code")
-        case ast.FunctionDef():
-            names = node.args.args[len(node.args.args) - len(node.args.defaults) :]
-            yield from (d for a, d in zip(names, node.args.defaults, strict=True) if a.arg == "code")
-        case ast.Assign(targets=[ast.Name(id="code")]):
-            yield node.value
-        case _:
-            pass
-
-
-def test_every_code_has_an_entry_and_every_entry_a_code() -> None:
-    found, patterns = codes()
-    assert found - set(ENTRIES) == set()
-    extra = set(ENTRIES) - found
-    assert {code for code in extra if not any(re.fullmatch(p, code) for p in patterns)} == set()
-    for pattern in patterns:
-        assert any(re.fullmatch(pattern, code) for code in extra), pattern
-
-
-def test_entries_stand_in_alphabetical_order() -> None:
-    assert list(ENTRIES) == sorted(ENTRIES)
-
-
-@pytest.mark.parametrize("code", sorted(set(ENTRIES) - WITHOUT_EXAMPLE))
-def test_the_entry_says_what_the_tool_says(code: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    bad, message, mended = halves(ENTRIES[code])
-    said, status = bad.output(tmp_path)
-    if request.config.getoption("--update-golden") and said != message:
-        entry = ENTRIES[code].replace(f"```text\n{message}```", f"```text\n{said}```")
-        DOCUMENT.write_text(DOCUMENT.read_text(encoding="utf-8").replace(ENTRIES[code], entry), encoding="utf-8")
-        pytest.skip("written anew")
-    assert said == message
-    assert re.findall(r"^(?:error|warning)\[(.+?)\]", said, re.MULTILINE) == [code]
-    assert status == (0 if said.startswith("warning") else 2 if code in USAGE_CODES else 1)
-    assert mended.output(tmp_path) == ("", 0)
-
-
-@pytest.mark.parametrize("code", sorted(ENTRIES))
-def test_the_command_prints_the_entry(code: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["error", code]) == 0
-    assert capsys.readouterr().out == ENTRIES[code]
 
 
 # Every mistake in one run, and each once ------------------------------------------------------------------------------
@@ -163,7 +34,7 @@ def findings(folder: Path, text: str) -> list[Diagnostic]:
     """What `check` finds in a spec, in the order it says it."""
     (folder / "spec.arch").write_text(text, encoding="utf-8")
     with contextlib.chdir(folder):
-        return check("spec.arch").diagnostics
+        return testing.check("spec.arch")
 
 
 def places(found: list[Diagnostic]) -> list[tuple[int, str]]:
@@ -241,7 +112,7 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     for data in (b"\xff\xfe\x00", b"PK\x03\x04\x00\x00", b"\x89PNG\r\n\x1a\n", "model".encode("utf-16-le"), b"a\0b"):
         (tmp_path / "spec.arch").write_bytes(data)
         with contextlib.chdir(tmp_path):
-            assert [d.code for d in check("spec.arch").diagnostics] == ["not-text"]
+            assert [d.code for d in testing.check("spec.arch")] == ["not-text"]
 
 
 def test_a_byte_order_mark_and_line_ends_of_other_systems_do_no_harm(tmp_path: Path) -> None:
@@ -252,7 +123,7 @@ def test_a_byte_order_mark_and_line_ends_of_other_systems_do_no_harm(tmp_path: P
         text.replace("\n", "\r").encode(),
     ):
         (tmp_path / "spec.arch").write_bytes(data)
-        assert check(str(tmp_path / "spec.arch")).diagnostics == []
+        assert testing.check(str(tmp_path / "spec.arch")) == []
 
 
 def test_a_file_that_is_too_large(tmp_path: Path) -> None:
@@ -263,7 +134,7 @@ def test_a_file_that_is_too_large(tmp_path: Path) -> None:
 
 def test_a_file_that_is_missing(tmp_path: Path) -> None:
     with contextlib.chdir(tmp_path):
-        (found,) = check("nowhere.arch").diagnostics
+        (found,) = testing.check("nowhere.arch")
     assert found.render() == "error[missing-file]: file not found: nowhere.arch"
     assert places(findings(tmp_path, importing("nowhere.arch"))) == [(1, "missing-file")]
 
@@ -271,7 +142,7 @@ def test_a_file_that_is_missing(tmp_path: Path) -> None:
 def test_a_folder(tmp_path: Path) -> None:
     (tmp_path / "parts.arch").mkdir()
     with contextlib.chdir(tmp_path):
-        (found,) = check("parts.arch").diagnostics
+        (found,) = testing.check("parts.arch")
     assert found.render() == "error[unreadable]: expected a file, found the directory parts.arch"
     assert places(findings(tmp_path, importing("parts.arch"))) == [(1, "unreadable")]
 
@@ -279,10 +150,10 @@ def test_a_folder(tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
 def test_a_pipe_or_a_device(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.arch")
-    assert [d.code for d in check(str(tmp_path / "pipe.arch")).diagnostics] == ["unreadable"]
+    assert [d.code for d in testing.check(str(tmp_path / "pipe.arch"))] == ["unreadable"]
     assert places(findings(tmp_path, importing("pipe.arch"))) == [(1, "unreadable")]
     (tmp_path / "zero.arch").symlink_to("/dev/zero")
-    assert [d.code for d in check(str(tmp_path / "zero.arch")).diagnostics] == ["unreadable"]
+    assert [d.code for d in testing.check(str(tmp_path / "zero.arch"))] == ["unreadable"]
 
 
 def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
@@ -290,7 +161,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
     (tmp_path / "head.arch").chmod(0)
     if os.access(tmp_path / "head.arch", os.R_OK):
         pytest.skip("this user may read everything")
-    assert [d.code for d in check(str(tmp_path / "head.arch")).diagnostics] == ["unreadable"]
+    assert [d.code for d in testing.check(str(tmp_path / "head.arch"))] == ["unreadable"]
     assert places(findings(tmp_path, importing("head.arch"))) == [(1, "unreadable")]
 
 
@@ -430,19 +301,6 @@ def test_no_number_where_something_is_wrong(tmp_path: Path) -> None:
                 archspec.load(f"{path}{model}")
 
 
-def test_a_file_beside_the_bundled_ones_is_checked_like_any_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    specs = tmp_path / "specs"
-    shutil.copytree(resources.specs_root(), specs)
-    text = "dim batch\nlayer L(n = 4)(x [batch, n], y [batch]) -> [batch, n] {\n  w: param [n]\n  return x * .w\n}\n"
-    (specs / "mine.arch").write_text(f'{text}model "mine" = L()\n', encoding="utf-8")
-    monkeypatch.setattr(resources, "specs_root", lambda: str(specs))
-    for spec in ("mine", str(specs / "mine.arch")):
-        with pytest.raises(archspec.ArchError, match="unused input `y`"):
-            archspec.load(spec)
-
-
 def test_errors_pass_from_one_process_to_another() -> None:
     text = 'dim n\nblock A(x [n]) -> [n] { return x + z }\nmodel "a" = A()'
     with pytest.raises(archspec.ArchError) as caught:
@@ -467,6 +325,6 @@ def test_too_many_diagnostics_are_cut_off(case: str, tmp_path: Path) -> None:
     for text in (path, f"{path}:net"):
         with pytest.raises(archspec.ArchError) as caught:
             archspec.load(text)
-        for found in (caught.value.diagnostics, check(text).diagnostics):
+        for found in (caught.value.diagnostics, testing.check(text)):
             assert len(found) == 101
             assert found[-1].message == "too many diagnostics: only the first 100 are shown"

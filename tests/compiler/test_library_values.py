@@ -4,20 +4,16 @@ The interpreter holds every value on the way against the type inferred for it, a
 """
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from bundled import groups
 from paths import DATA, SPECS
-from reference import Array, Result, evaluate
+from reference import Array, Result, evaluate_model
 from small import DENSE
 from small import load as load_text
 
 import archspec
-from archspec.ir.module import Body
-from archspec.pipeline.model import get_compilation
 
 EXAMPLES = SPECS / "std" / "examples.arch"
 
@@ -36,16 +32,12 @@ def run(name: str, overrides: dict[str, Any] | None = None, **inputs: Any) -> tu
     """A model of `values.arch` with random weights, and those weights; tables of constants are left to the spec."""
     model = archspec.load(f"{DATA / 'values.arch'}:{name}", **overrides or {})
     weights = {} if name == "positions" else weights_of(model)
-    return evaluate(get_compilation(model).body, inputs, weights), weights
+    return evaluate_model(model, inputs, weights), weights
 
 
 def run_example(name: str, overrides: dict[str, Any], **inputs: Array) -> Result:
     model = archspec.load(f"{EXAMPLES}:{name}", **overrides)
-    return evaluate(get_compilation(model).body, inputs, weights_of(model))
-
-
-def body_of(spec: str) -> Body:
-    return get_compilation(archspec.load(spec)).body
+    return evaluate_model(model, inputs, weights_of(model))
 
 
 def close(ours: Array, theirs: Any) -> None:
@@ -190,28 +182,6 @@ def changed(before: Array, after: Array) -> list[bool]:
     return (np.abs(before - after).max((0, 2)) > 1e-9).tolist()
 
 
-def idle(body: Body, seen: set[Body]) -> list[str]:
-    """Places of applications in a body, however deep, whose results nothing uses."""
-    if body in seen:
-        return []
-    seen.add(body)
-    operands = [*(o for call in body.calls for _, o in call.inputs), *(o for _, o in body.outputs)]
-    used = {operand for operand in operands if isinstance(operand, int)}
-    found: list[str] = []
-    for call in body.calls:
-        results = range(call.first, call.first + sum(type is not None for type in call.outputs))
-        found += [] if used.intersection(results) else [f"{call.type} at {call.span}"]
-        found += idle(call.body, seen) if call.body is not None else []
-    return found
-
-
-@pytest.mark.parametrize("models", groups())
-def test_nothing_is_computed_in_vain(models: Sequence[str]) -> None:
-    examples = [f"{EXAMPLES}:{name}" for name in ("small-decoder", "small-vision", "small-speech")]
-    seen: set[Body] = set()
-    assert [place for spec in [*models, *examples] for place in idle(body_of(spec), seen)] == []
-
-
 def test_the_decoder_never_looks_ahead() -> None:
     sizes = {"vocab": 29, "hidden": 16, "layers": 2, "heads": 4, "groups": 2, "inner": 20}
     ids = np.arange(14).reshape(2, 7)
@@ -227,7 +197,7 @@ def test_the_image_encoder_cuts_patches() -> None:
     pixels = normal(2, 3, 12, 12)
     model = archspec.load(f"{EXAMPLES}:small-vision", **sizes)
     weights = weights_of(model)
-    result = evaluate(get_compilation(model).body, {"pixels": pixels}, weights)
+    result = evaluate_model(model, {"pixels": pixels}, weights)
     assert result.outputs["output"].shape == (2, 10, 16)
     patch = pixels[:, :, 4:8, 8:12].reshape(2, -1)
     expected = patch @ weights["patches.weight"].reshape(16, -1).T + weights["patches.bias"]

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import paths
 import pytest
+from paths import ROOT
 
-from archspec.core import resources
-from archspec.pipeline.compile import check
+from archspec import testing
 from archspec.testing import main
 
 GOLDEN = paths.GOLDEN / "messages"
@@ -30,7 +30,7 @@ def test_messages(name: str, tmp_path: Path, golden: Callable[[str, str], None])
     for title, spec in cases((GOLDEN / f"{name}.txt").read_text(encoding="utf-8")):
         (tmp_path / "spec.arch").write_text(spec, encoding="utf-8")
         with contextlib.chdir(tmp_path):
-            found = check("spec.arch").diagnostics
+            found = testing.check("spec.arch")
         assert len(found) == 1, (title, *(d.render() for d in found))
         assert found[0].help or found[0].notes, title
         shown += f"=== {title}\n{spec}---\n{found[0].render()}\n\n"
@@ -59,7 +59,7 @@ def test_show_takes_files_and_definitions(capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize("name", ["FeedForward", "Decoder", "SinusoidalEmbedding"])
 def test_show_has_every_definition_of_a_name(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     headers = re.findall(r"^# (specs/.+)$", output(capsys, "show", name), re.MULTILINE)
-    specs = Path(resources.specs_root())
+    specs = Path(str(ROOT / "specs"))
     defining = [p for p in specs.rglob("*.arch") if re.search(rf"^(layer|block) {name}\(", p.read_text(), re.M)]
     paths = sorted(path.relative_to(specs.parent).as_posix() for path in defining)
     assert headers == sorted(paths, key=lambda path: not path.startswith("specs/std/"))
@@ -77,28 +77,7 @@ def test_check_takes_a_directory(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert output(capsys, "check", str(tmp_path), status=1) == "3 files, 1 error\n"
 
 
-def test_a_setting_may_be_two_words(capsys: pytest.CaptureFixture[str]) -> None:
-    meant = output(capsys, "count", "bert-base-uncased", "--set", "layers=3", "--set", "hidden=24")
-    assert output(capsys, "count", "--set", "layers", "3", "bert-base-uncased", "--set", "hidden", "24") == meant
-    both = output(capsys, "compare", "bert-base-uncased", "bert-large-uncased", "--set", "2:layers", "3")
-    assert both == output(capsys, "compare", "bert-base-uncased", "bert-large-uncased", "--set", "2:layers=3")
-
-
 def test_graph_takes_a_format(capsys: pytest.CaptureFixture[str]) -> None:
     for format in ("dot", "mermaid", "json"):
         graph = output(capsys, "graph", "bert-base-uncased", "--to", format)
         assert output(capsys, "graph", "bert-base-uncased", "--format", format) == graph
-
-
-def test_depth_0_is_the_whole_model(capsys: pytest.CaptureFixture[str]) -> None:
-    totals = output(capsys, "count", "bert-base-uncased", "--depth", "0").split("\n\n")[1]
-    assert totals.startswith("109,482,240 parameters (109M) in 199 tensors, each counted once")
-    rows = output(capsys, "count", "bert-base-uncased", "--depth", "0", "--by", "layer").split("\n\n")[1].split("\n")
-    assert len(rows) == 2 and rows[1].startswith("(the model)  Bert")
-    costs = output(capsys, "cost", "bert-base-uncased", "--batch", "1", "--seq", "8", "--depth", "0").split("\n\n")[1]
-    assert re.match(r"[\d,]+ FLOPs \([\d.]+ GFLOPs\) in matrix products", costs)
-    parts = output(capsys, "compare", "bert-base-uncased", "roberta-base", "--depth", "0")
-    assert "109,482,240" in parts and "embeddings.word" not in parts and "pooler.dense" not in parts
-    graph = output(capsys, "graph", "bert-base-uncased", "--depth", "0", "--to", "mermaid")
-    assert graph == output(capsys, "graph", "bert-base-uncased", "--level", "block", "--depth", "0", "--to", "mermaid")
-    assert graph.count(":::block_") == 1

@@ -3,18 +3,18 @@
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
 from archspec import Source
 from archspec.compiler.elaborate.models import check_definitions, check_files, compile_model
 from archspec.compiler.evaluate.numbers import StaticArithmetic
 from archspec.compiler.evaluate.program import Program
 from archspec.compiler.resolve.files import Library
-from archspec.core import resources
 from archspec.core.diagnostics import Report
 from archspec.ir.module import Body, Call, Module
 from archspec.pipeline.files import parse_cached
 
-SPECS = Path(resources.specs_root())
+SPECS = Path(str(ROOT / "specs"))
 EVERYDAY = ("bert", "longformer", "t5")
 OTHERS = sorted(path.stem for path in SPECS.glob("*.arch") if path.stem not in EVERYDAY)
 

@@ -5,22 +5,21 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from paths import DATA
+from paths import DATA, ROOT
 
 from archspec.compiler.resolve import nodes, walk
 from archspec.compiler.resolve.definition import resolve_definition
 from archspec.compiler.resolve.unit import Definition
 from archspec.compiler.resolve.walk import Visitor
-from archspec.core import resources
 from archspec.core.diagnostics import Report
 from archspec.pipeline.files import load_file
 from archspec.pipeline.locate import locate
 
 EXPRESSIONS, STATEMENTS = get_args(nodes.Expr), get_args(nodes.Statement)
 SPECS = [
-    Path(resources.specs_root()) / "t5.arch",
-    Path(resources.specs_root()) / "std" / "attention.arch",
-    Path(resources.specs_root()) / "swin.arch",
+    Path(str(ROOT / "specs")) / "t5.arch",
+    Path(str(ROOT / "specs")) / "std" / "attention.arch",
+    Path(str(ROOT / "specs")) / "swin.arch",
     DATA / "translated" / "everything.arch",
     DATA / "translated" / "loops.arch",
     DATA / "translated" / "merged.arch",

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import archspec
 from archspec import ArchError, SelectionRule
-from archspec.core.arguments import check_arguments
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,13 +106,3 @@ def test_the_message_names_the_argument(call: Any, message: str) -> None:
         call()
     (diagnostic,) = caught.value.diagnostics
     assert (diagnostic.code, diagnostic.message) == ("usage", message)
-
-
-def test_hyperparameters_may_have_the_names_of_parameters() -> None:
-    @check_arguments
-    def count(model: str, /, *names: str, depth: int = 0, **overrides: int) -> dict[str, Any]:
-        return {"model": model, "names": names, "depth": depth, **overrides}
-
-    found = count("a", "b", "c", depth=1, names=3, overrides=None)
-    assert found == {"model": "a", "names": 3, "depth": 1, "overrides": None}
-    assert isinstance(count, FunctionType) and str(inspect.signature(count)).startswith("(model: ")

@@ -10,13 +10,12 @@ import pytest
 
 import archspec
 from archspec.app.cli import progress
-from archspec.core.reports.page import Page, render
+from archspec.core.reports.page import render
 from archspec.core.reports.results import Displayable, page_of
 from archspec.core.reports.roles import ROLES
 from archspec.core.reports.tables import Bar, Column, View
 from archspec.core.reports.terminal import Layout, output_width, shorten, table, text_width, wrap
 from archspec.core.reports.text import beside, flops, parameters, size
-from archspec.core.reports.webpage import webpage
 from archspec.testing import main
 
 
@@ -93,47 +92,9 @@ NAMES = view(
 )
 
 
-def test_what_fits_is_shown_in_full() -> None:
-    assert lines(NAMES, None) == lines(NAMES, 80)
-    assert lines(NAMES, 80)[1] == "encoder.layer.1.attention.output.dense.weight  Linear  1,000,000,000  50.0 %"
-
-
-def test_names_are_shortened_before_columns_are_left_out_in_their_order() -> None:
-    assert lines(NAMES, 66)[1].startswith("encoder.layer.1.a…tput.dense.weight  Linear")
-    narrower = lines(NAMES, 58)
-    assert "share" not in narrower[0] and "kind" in narrower[0]
-    assert narrower[-1] == "(not shown at this width: share; use --wide)"
-    assert lines(NAMES, 50)[-1] == "(not shown at this width: kind, share; use --wide)"
-
-
-def test_shortened_names_stay_different() -> None:
-    for width in range(50, 80):
-        names = [line.split(" ")[0] for line in lines(NAMES, width)[1:3]]
-        assert len({*names}) == 2
-
-
 def test_numbers_are_never_cut() -> None:
     for width in range(1, 80):
         assert all("1,000,000,000" in line for line in lines(NAMES, width)[1:3])
-
-
-def test_columns_become_narrower_in_turn(golden: Callable[[str, str], None]) -> None:
-    """How many characters each column has at each width of the terminal."""
-    columns = (
-        Column("n", "name", fit="shorten"),
-        Column("w", "words", fit="wrap"),
-        Column("b", "", fit="bar"),
-        Column("t", "t" * 20),
-        Column("k", "kind", drop=1),
-    )
-    cells = [("n" * 59 + each, f"{'w' * 30} {'w' * 9}", Bar(1, 1), 100, "kkkkk") for each in "12"]
-    found: dict[str, int] = {}
-    for width in range(176, 20, -1):
-        heading, *more = lines(view(*columns, rows=cells), width)
-        first = next(line for line in more if "n" in line and "name" not in line)
-        widths = [first.count("n") + first.count("…") + 1, *(first.count(sign) for sign in "w█k"), heading.count("t")]
-        found.setdefault(", ".join(map(str, widths)), width)
-    golden("narrow/columns.txt", "\n".join(f"{width}: {widths}" for widths, width in found.items()) + "\n")
 
 
 def test_the_characters_of_the_terminal_are_enough() -> None:
@@ -293,19 +254,6 @@ def test_what_is_fast_shows_no_progress(capsys: pytest.CaptureFixture[str], monk
 # Totals
 
 
-@pytest.mark.parametrize("command", ["count bert-base-uncased", "cost bert-base-uncased --batch 1 --seq 8"])
-def test_depth_0_is_the_totals(capsys: pytest.CaptureFixture[str], command: str) -> None:
-    assert main([*command.split(), "--depth", "0"]) == 0
-    totals = capsys.readouterr().out
-    assert main(command.split()) == 0
-    whole = capsys.readouterr().out
-    heading, rest = totals.split("\n\n", 1)
-    assert whole.startswith(heading) and "address" not in totals
-    assert (
-        rest.replace("all optional", "each row includes the modules inside it; all optional") in whole or rest in whole
-    )
-
-
 def test_the_first_words_of_a_diagnostic_have_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "")
     monkeypatch.setenv("TERM", "xterm-256color")
@@ -315,38 +263,3 @@ def test_the_first_words_of_a_diagnostic_have_colours(monkeypatch: pytest.Monkey
     lines = stream.getvalue().splitlines()
     assert lines[0].startswith("\x1b[1;31merror[") and lines[0].count("\x1b[0m ") == 1
     assert any(line.startswith("\x1b[1;32mhelp:\x1b[0m ") for line in lines)
-
-
-def test_cells_of_web_pages_are_styled_by_their_columns() -> None:
-    shown = View(
-        (
-            Column("name", "name", fit="wrap"),
-            Column("size", "size", style="unit"),
-            Column("note", "", style="dim", blank="-"),
-            Column("role", "role", style="role"),
-            Column("bar", "bar", fit="bar"),
-        ),
-        [
-            {"name": "a<b", "size": 1200, "note": None, "role": "head", "bar": Bar(1, 4)},
-            {"name": "b", "size": 3, "note": "x", "role": "unknown", "bar": Bar(0, 0)},
-        ],
-    )
-    text = webpage(Page("A & B", [shown, "", "one", ["two", "three"]]), "<svg>1</svg>", "<svg>2</svg>")
-    color = ROLES["head"].light.line
-    assert text[text.index("</head>") :] == (
-        "</head>\n<body>\n<h1>A &amp; B</h1>\n"
-        '<input type="checkbox" id="fit"><label for="fit"> Fit the picture to the window</label>\n'
-        '<div class="wide light"><svg>1</svg></div>\n<div class="wide dark"><svg>2</svg></div>\n'
-        '<div class="table"><table>\n'
-        '<thead><tr><th>name</th><th class="number">size</th><th></th><th>role</th><th>bar</th></tr></thead>\n<tbody>\n'
-        '<tr><td class="wrap">a&lt;b</td><td class="number dim">1,200</td><td class="dim">-</td>'
-        f'<td><svg width="15" height="10"><rect width="10" height="10" fill="{color}"/></svg>head</td>'
-        '<td><svg width="260" height="12"><rect class="bar" y="1" width="65.00" height="11"/></svg></td></tr>\n'
-        '<tr><td class="wrap">b</td><td class="number dim">3</td><td class="dim">x</td><td>unknown</td>'
-        '<td><svg width="260" height="12"><rect class="bar" y="1" width="0.00" height="11"/></svg></td></tr>\n'
-        "</tbody></table></div>\n<p>one</p>\n<p>two</p>\n<p>three</p>\n</body>\n</html>\n"
-    )
-    assert text.startswith(
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy"'
-    )
-    assert "<title>A &amp; B</title>" in text

@@ -14,11 +14,10 @@ import pages
 import pytest
 import shows
 from browser import Browser, Page, executable
+from pages import page, page_of
 from paths import DATA, GOLDEN
 
 import archspec
-from archspec.drawing.page import view
-from archspec.drawing.page.page import page, page_of
 
 pytestmark = [
     pytest.mark.slow,
@@ -383,48 +382,6 @@ def waited(path: Path) -> bytes:
             return path.read_bytes()
         time.sleep(0.05)
     raise TimeoutError(path)
-
-
-PARTS = """
-import std { Linear }
-dim batch
-block Part(n)(x [batch, n]) -> [batch, n] {
-  return x |> one: Linear(n, n) |> two: Linear(n, n)
-}
-block Small(n = 4)(x [batch, n]) -> [batch, n] {
-  return x |> a: Part(n) |> b: Part(n)
-}
-model "small" = Small()
-"""
-
-
-def test_the_page_follows_its_spec(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(view.webbrowser, "open", lambda url: True)
-    spec = tmp_path / "small.arch"
-    spec.write_text(PARTS)
-    versions = view.watch(str(spec), {})
-    url, _ = next(versions)
-    shown = browser.page(url)
-    shown.wait("document.querySelector('#view > svg')")
-    shown.click(*shows.middle(shown, "b"))
-    shown.key("Enter")
-    shown.click(*shows.middle(shown, "a"))
-    shown.key("Enter")
-    before = set(shows.ids(shown))
-    assert "a.two" not in before and "b.two" in before and shows.selected(shown) == "a"
-
-    spec.write_text("block")
-    next(versions)
-    shown.wait("!document.getElementById('notice').hidden")
-    assert "error[syntax]" in shown.run("document.getElementById('notice').innerText")
-
-    spec.write_text(PARTS.replace("two", "other"))
-    next(versions)
-    shown.wait("document.querySelector('#view')?.innerHTML.includes('b.other')")
-    assert set(shows.ids(shown)) == {name.replace("two", "other") for name in before}
-    assert shows.selected(shown) == "a" and shown.run("document.getElementById('notice').hidden")
-    shown.close()
-    versions.close()
 
 
 # Screenshots

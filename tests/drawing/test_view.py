@@ -79,11 +79,6 @@ def test_a_spec_that_does_not_compile_opens_nothing(spec: Path, opened: list[str
     assert not opened
 
 
-def test_standard_input_cannot_be_watched(opened: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["view", "-", "--watch"]) == 2
-    assert "name a file" in capsys.readouterr().err and not opened
-
-
 def test_the_page_is_renewed_when_the_spec_changes(spec: Path, opened: list[str]) -> None:
     versions = view.watch(str(spec), {})
     url, diagnostics = next(versions)

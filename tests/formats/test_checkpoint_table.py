@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 from checkpoints import header, safetensors, sizes, state, torch_zip, write, write_shards
+from small import load_table
 
 import archspec
-from archspec.pipeline.tables import load_table
 from archspec.testing import main
 
 SMALL = {"model_type": "bert", "num_hidden_layers": 11, "hidden_size": 24, "vocab_size": 9, "intermediate_size": 8}

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 import yaml
+from paths import ROOT
 
 import archspec
-from archspec.core.resources import specs_root
 from archspec.formats.configs.family import known_types, read_family
 
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.slow
 
-COMMON = yaml.safe_load((Path(specs_root()) / "configs" / "_common.yaml").read_text())
+COMMON = yaml.safe_load((Path(str(ROOT / "specs")) / "configs" / "_common.yaml").read_text())
 KNOWN = {*COMMON["ignored"], *COMMON["fields"], "model_type", "architectures"}
-OBJECTS = [type for type in known_types(specs_root()) if type in transformers.models.auto.CONFIG_MAPPING]
+OBJECTS = [type for type in known_types(str(ROOT / "specs")) if type in transformers.models.auto.CONFIG_MAPPING]
 
 
 @pytest.mark.parametrize("type", OBJECTS)
@@ -64,6 +64,6 @@ def test_no_configuration_class_declares_what_is_ignored_everywhere() -> None:
     harmless |= {"layerdrop", "prefix"}
     unread = {"eurobert": {"mask_token_id"}, "modernbert": {"cls_token_id", "sep_token_id"}}
     for type in OBJECTS:
-        family = read_family(specs_root(), type, {})
+        family = read_family(str(ROOT / "specs"), type, {})
         declared = set(inspect.signature(transformers.models.auto.CONFIG_MAPPING[type].__init__).parameters)
         assert declared & family.ignored & set(COMMON["ignored"]) <= harmless | unread.get(type, set()), type

@@ -3,26 +3,21 @@
 Random small configurations of every family, written by `save_pretrained`.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from drawn_configs import (
-    ACTIVATIONS,
     DRAWS,
     TYPES,
     Drawn,
     draw_inputs,
     state_of,
     torch,
-    transformers,
 )
 from small import live_names
 
 import archspec
-from archspec.core.resources import specs_root
-from archspec.formats.configs.family import read_family
 
 pytestmark = pytest.mark.slow
 
@@ -46,22 +41,6 @@ def table(tensors: list[tuple[str, tuple[int, ...], Any, bool]]) -> dict[str, tu
 
 def test_every_known_type_is_drawn() -> None:
     assert set(DRAWS) == set(TYPES)
-
-
-@pytest.mark.parametrize("name", ACTIVATIONS)
-def test_activations_are_the_same(name: str, tmp_path: Path) -> None:
-    words = dict(read_family(specs_root(), "bert", {}).fields["hidden_act"].values or ())
-    path = tmp_path / "one.arch"
-    path.write_text(
-        f"import std {{ {words[name]} }}\n"
-        "block One(f = %s)(x [8001]) -> [8001] {\n  scale: param []\n  return f(x) * .scale\n}\n"
-        'model "one" = One()\n' % words[name]
-    )
-    module = archspec.to_torch(archspec.load(str(path))).double()
-    module.load_state_dict({"scale": torch.tensor(1.0)})
-    x = torch.linspace(-40.0, 40.0, 8001, dtype=torch.float64)
-    expected = transformers.activations.ACT2FN[name](x)
-    assert (module(x) - expected).abs().max() <= 1e-14 * expected.abs().max()
 
 
 @pytest.mark.parametrize(("type", "seed"), CASES)
@@ -92,24 +71,3 @@ def test_tensors_and_outputs_are_those_of_the_live_model(type: str, seed: int, t
         assert value.dtype == torch.float64
         assert value.shape == expected[name].shape
         assert (value - expected[name]).abs().max() <= 1e-6 * max(1.0, float(value.abs().max())), name
-
-
-@pytest.mark.parametrize("type", TYPES)
-def test_defaults_are_those_of_the_configuration_class(type: str, tmp_path: Path) -> None:
-    """With nothing said, with everything said as it is by default, and with each field left out."""
-    family = read_family(specs_root(), type, {})
-    config = transformers.AutoConfig.for_model(type)
-    config.save_pretrained(tmp_path)
-    written = json.loads((tmp_path / "config.json").read_text())
-    for architecture in family.architectures:
-        (tmp_path / "config.json").write_text(json.dumps({**written, "architectures": [architecture]}))
-        (tmp_path / "empty").mkdir(exist_ok=True)
-        (tmp_path / "empty" / "config.json").write_text(
-            json.dumps({"model_type": type, "architectures": [architecture]})
-        )
-        said = archspec.load(str(tmp_path / "config.json"))
-        unsaid = archspec.load(str(tmp_path / "empty" / "config.json"))
-        assert said.hyperparameters == unsaid.hyperparameters
-        assert said.tensors == unsaid.tensors
-    for name, alias in config.attribute_map.items():
-        assert family.fields.get(name) == family.fields.get(alias), name

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from paths import ROOT
 
 import archspec
-from archspec.core.resources import specs_root
 from archspec.formats.configs.names import find_gguf_names
 from archspec.pipeline.model import get_compilation
 
@@ -103,7 +103,7 @@ def test_names_are_those_of_llama_cpp(case: tuple[str, str]) -> None:
     model, architecture = case
     loaded = archspec.load(model if model in ARCHITECTURES else {"architectures": [model]})
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH[architecture], 200)
-    (family, *_) = find_gguf_names(get_compilation(loaded).compiled.module.type, specs_root())
+    (family, *_) = find_gguf_names(get_compilation(loaded).compiled.module.type, str(ROOT / "specs"))
     tensors = [*loaded.tensors, *loaded.buffers]
     assert tensors
     taken: set[tuple[str, int | None]] = set()

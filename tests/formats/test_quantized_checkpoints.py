@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from checkpoints import safetensors
+from checkpoints import read, safetensors
+from small import load_table
 
 import archspec
 from archspec import ArchError
-from archspec.formats.checkpoints.checkpoint import read
-from archspec.pipeline.tables import load_table
 from archspec.testing import main
 
 WIDTHS = {"I64": 8, "I32": 4, "I16": 2, "F32": 4, "F16": 2, "BF16": 2, "I8": 1, "U8": 1}

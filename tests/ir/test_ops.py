@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable
 from typing import Any, cast
@@ -19,7 +18,6 @@ from paths import ROOT
 
 from archspec import Type
 from archspec.core.algebra import MAX_SIZE, Dim, dim_max, dim_min, symbol
-from archspec.ir.normal.forms import normal_form
 from archspec.ir.ops import OPERATORS, OPS, REQUIRED, OpError
 
 DOCUMENT = ROOT / "docs" / "operations.md"
@@ -29,10 +27,6 @@ batch, seq, width = symbol("batch"), symbol("seq"), symbol("width")
 
 def integer(*shape: Dim) -> Type:
     return Type(shape, "int")
-
-
-def boolean(*shape: Dim) -> Type:
-    return Type(shape, "bool")
 
 
 def apply(name: str, *inputs: Type | None, **attributes: Any) -> tuple[Type, ...]:
@@ -229,155 +223,7 @@ def test_pools(spatial: list[int], data: st.DataObject) -> None:
             assert apply(name, integer(2, 3, *spatial), **hyper) == (real(2, 3, *counts),)
 
 
-# Symbolic sizes -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("result", "expected"),
-    [
-        (apply("add", real(batch, seq, 8), real(seq, 1)), real(batch, seq, 8)),
-        (apply("matmul", real(batch, 4, seq, 8), real(batch, 4, 8, seq)), real(batch, 4, seq, seq)),
-        (apply("reshape", real(batch, seq, 64), shape=(batch, seq, 8, 8)), real(batch, seq, 8, 8)),
-        (apply("reshape", real(seq, batch), shape=(batch * seq,)), real(batch * seq)),
-        (apply("concat", real(batch, 1, 8), real(batch, seq, 8), axis=1), real(batch, seq + 1, 8)),
-        (apply("stack", real(batch, seq), real(batch, seq), axis=-1), real(batch, seq, 2)),
-        (apply("slice", real(512, 8), axis=0, stop=seq), real(seq, 8)),
-        (apply("slice", real(seq, 8), axis=0, start=1), real(seq - 1, 8)),
-        (apply("slice", real(seq, 8), axis=0, stop=-1), real(seq - 1, 8)),
-        (apply("slice", real(2 * seq), axis=0, step=2), real(seq)),
-        (apply("slice", real(2 * seq - 1), axis=0, start=-seq), real(seq)),
-        (apply("pick", real(batch, seq, 8), axis=1, index=seq - 1), real(batch, 8)),
-        (apply("pad", real(batch, seq, 8), axis=1, before=1, after=seq), real(batch, 2 * seq + 1, 8)),
-        (apply("roll", real(batch, seq, 8), shift=-seq, axis=1), real(batch, seq, 8)),
-        (apply("argmax", real(batch, seq), axis=1, keep=True), integer(batch, 1)),
-        (apply("fft", integer(batch, seq, 8), axis=(1, 2)), real(batch, seq, 8)),
-        (apply("one_hot", integer(batch), count=seq), integer(batch, seq)),
-        (apply("max_pool", real(batch, 3, width), kernel=3, stride=2, padding=1), real(batch, 3, (width - 1) // 2 + 1)),
-        (apply("mean_pool", integer(batch, 3, width, 8), kernel=(2, 8)), real(batch, 3, width // 2, 1)),
-        (apply("group_norm", real(batch, 8, width), groups=2, eps=0), real(batch, 8, width)),
-        (apply("arange", stop=seq), integer(seq)),
-        (apply("full", shape=(seq, 1), value=seq), integer(seq, 1)),
-        (apply("full", shape=(), value=-math.inf), real()),
-        (apply("conv", real(batch, 3, width), real(8, 3, 16), None, stride=16), real(batch, 8, width // 16)),
-        (apply("conv", real(batch, 3, width), real(8, 3, 3), padding=1), real(batch, 8, width)),
-        (apply("topk", real(seq, 8), k=2)[1:], integer(seq, 2)),
-        (apply("embedding", integer(batch, seq), real(100, 8)), real(batch, seq, 8)),
-        (apply("layer_norm", integer(seq, 4, 2), real(4, 2), eps=0), real(seq, 4, 2)),
-    ],
-)
-def test_symbolic(result: tuple[Type, ...], expected: Type) -> None:
-    assert result == (expected,)
-
-
 # Refusals -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("error", "argument", "words"),
-    [
-        (refused("add", real(3), real(4)), "b", "`+` cannot broadcast [3] with [4]: 3 != 4"),
-        (refused("add", real(seq), real(4)), "b", "seq is not known to equal 4"),
-        (refused("mul", boolean(3), real(3)), "a", "`*` expects numbers, found bool [3]"),
-        (refused("not", real(3)), "x", "expects bool elements"),
-        (refused("eq", real(3), boolean(3)), "b", "cannot mix booleans and numbers"),
-        (refused("where", integer(3), real(3), real(3)), "condition", "expects bool elements"),
-        (refused("softmax", real(3), axis=1), "axis", "`softmax` cannot use axis 1: it is out of range for real [3]"),
-        (refused("softmax", real(3), axis=True), "axis", "expects an integer as `axis`, found true"),
-        (refused("softmax", real(3), axis=0.0), "axis", "found the real 0.0"),
-        (refused("softmax", real(3), axis=seq), "axis", "found the dimension seq"),
-        (refused("softmax", real(3), axis=10**5000), "axis", "not fit in 64 bits"),
-        (refused("softmax", real(), axis=-1), "axis", "cannot use axis -1"),
-        (refused("sum", real(3), axis=(0, -1)), "axis", "different axes"),
-        (refused("sum", real(3)), "axis", "`sum` is missing its hyperparameter `axis`"),
-        (refused("sum", real(3), axis=0, keep=1), "keep", "expects a boolean"),
-        (refused("sum", real(3), axis=0, wrong=1), "wrong", "no hyperparameter"),
-        (refused("sum", axis=0), "x", "is missing its input `x`"),
-        (refused("exp", real(), real()), None, "expects 1"),
-        (refused("exp", real(), axis=0), "axis", "`exp` has no hyperparameter `axis`"),
-        (refused("sum", real()), "axis", "`sum` is missing its hyperparameter `axis`"),
-        (refused("topk", real(3), k=4), "k", "cannot take 4 elements from 3"),
-        (refused("topk", real(3), k=0), "k", "at least 1"),
-        (refused("matmul", real(2, 3), real(4, 5)), "b", "4 != 3"),
-        (refused("linear", real(2, 3), real(5, 4)), "x", "3 != 4"),
-        (refused("linear", real(2, 3), real(5, 3), real(4)), "bias", "expects shape [5] for `bias`, found [4]"),
-        (refused("embedding", real(3), real(9, 4)), "ids", "expects int elements"),
-        (refused("gather", real(3, 4), integer(2, 4), axis=1), "index", "2 != 3"),
-        (
-            refused("layer_norm", real(3, 4), real(3), eps=1e-5),
-            "weight",
-            "expects shape [4] for `weight`, found [3]: 3 != 4",
-        ),
-        (refused("layer_norm", real(3, 4), real(4), eps=-1), "eps", "at least 0"),
-        (refused("layer_norm", real(3, 4), real(4), eps=math.nan), "eps", "at least 0"),
-        (refused("conv", real(1, 4, 8), real(6, 2, 3), groups=4), "x", "4 != 8"),
-        (refused("conv", real(1, 6, 8), real(4, 2, 3), groups=3), "groups", "4 channels into 3 groups"),
-        (refused("conv", real(1, 4, 2), real(6, 4, 3)), "x", "cannot fit a kernel"),
-        (refused("conv", real(1, 4, 9), real(6, 4, 3), stride=0), "stride", "at least 1"),
-        (
-            refused("conv", real(1, 4, 9), real(6, 4, 3), padding=(1, 1)),
-            "padding",
-            "`conv` expects an integer or a list of 1 as `padding`, found a list of 2",
-        ),
-        (refused("reshape", real(seq, 6), shape=(6, batch)), "shape", "6*batch is not known to equal 6*seq"),
-        (refused("reshape", real(4), shape=(2, -2)), "shape", "at least 1"),
-        (refused("reshape", real(4), shape=4), "shape", "a list of sizes"),
-        (refused("reshape", real(1), shape=(1,) * 65), "shape", "at most 64"),
-        (refused("expand", real(3), shape=(6,)), "shape", "3 != 6"),
-        (refused("permute", real(3, 4), order=(0, 0)), "order", "once"),
-        (refused("concat", real(3, 4), real(3, 4), real(2, 4), axis=1), "tensors3", "on axis 1: 3 != 2"),
-        (refused("concat", real(3), boolean(3), axis=0), "tensors2", "cannot mix booleans and numbers"),
-        (refused("concat", real(MAX_SIZE), real(1), axis=0), None, "not fit in 64 bits"),
-        (refused("stack", real(3, 4), real(3, 4), real(3, 1), axis=0), "tensors3", "of one shape"),
-        (refused("stack", real(3, 4), axis=3), "axis", "from -3 to 2"),
-        (refused("split", real(6), sizes=(4, 4)), "sizes", "8 != 6"),
-        (refused("split", real(6), sizes=()), "sizes", "an empty list"),
-        (refused("slice", real(6), axis=0, start=6), "start", "selects nothing"),
-        (refused("slice", real(6), axis=0, stop=7), "stop", "cannot stop at 7"),
-        (refused("slice", real(6), axis=0, step=-1), "step", "at least 1"),
-        (refused("slice", real(seq), axis=0, start=seq), "start", "selects nothing"),
-        (refused("pick", real(seq), axis=0, index=seq), "index", "cannot select element"),
-        (refused("argmax", boolean(3)), "x", "`argmax` expects numbers, found bool [3]"),
-        (refused("argmax", real(3), axis=(0,)), "axis", "expects an integer as `axis`, found a list"),
-        (refused("fft", real(3, 3), axis=(0, -2)), "axis", "different axes"),
-        (refused("pad", real(3), axis=0, before=-1), "before", "at least 0, found -1"),
-        (refused("pad", real(3), axis=0, after=-seq), "after", "at least 0, found -seq"),
-        (refused("pad", real(3), axis=0, value=math.nan), "value", "expects a number"),
-        (refused("pad", real(3), axis=0, value=True), "value", "expects a number as `value`, found true"),
-        (refused("pad", integer(3), axis=0, value=0.5), "value", "expects an integer as `value`, found the real 0.5"),
-        (refused("pad", integer(3), axis=0, value=2**53 + 1), "value", "between -2^53 and 2^53"),
-        (refused("pad", boolean(3), axis=0), "value", "expects a boolean as `value`, found 0"),
-        (refused("roll", real(3, 3), shift=(1, 1), axis=(0,)), "shift", "one per axis"),
-        (refused("roll", real(3, 3), shift=(1, 1)), "shift", "one per axis"),
-        (refused("roll", real(3), shift=0.5), "shift", "found the real 0.5"),
-        (refused("one_hot", real(3), count=3), "ids", "expects int elements"),
-        (refused("max_pool", real(3, 4), kernel=2), "x", "at least 3 axes"),
-        (refused("max_pool", real(1, 3, 4), kernel=(2, 2)), "kernel", "a list of 1 as `kernel`, found a list of 2"),
-        (refused("max_pool", real(1, 3, 4), kernel=0), "kernel", "`kernel` to be at least 1, found 0"),
-        (refused("max_pool", real(1, 3, 4), kernel=2, stride=0), "stride", "`stride` to be at least 1, found 0"),
-        (refused("max_pool", real(1, 3, 4), kernel=2, padding=-1), "padding", "`padding` to be at least 0, found -1"),
-        (
-            refused("max_pool", real(1, 3, 4), kernel=3, padding=2),
-            "padding",
-            "at most half of the kernel, found 2 for 3",
-        ),
-        (
-            refused("mean_pool", real(1, 3, 4), kernel=7, padding=1),
-            "x",
-            "cannot fit a window of 7 on an axis of size 4",
-        ),
-        (refused("group_norm", real(1, 6, 4), groups=4, eps=0), "groups", "cannot divide 6 channels into 4 groups"),
-        (refused("group_norm", real(1, 6), real(4), groups=2, eps=0), "weight", "shape [6] for `weight`, found [4]"),
-        (refused("arange", stop=0), "stop", "at least 1"),
-        (refused("arange", stop=-seq), "stop", "at least 1"),
-        (refused("arange", stop=MAX_SIZE + 1), "stop", "not fit in 64 bits"),
-        (refused("full", shape=(2,), value="x"), "value", 'found the string "x"'),
-        (refused("full", shape=(2,), value=math.nan), "value", "expects a number"),
-        (refused("reshape", real(*[symbol(f"s{i}") for i in range(20)]), shape=(1,)), None, "too large"),
-    ],
-)
-def test_refusals(error: OpError, argument: str | None, words: str) -> None:
-    assert words in error.message
-    assert error.argument == argument
 
 
 hostile: st.SearchStrategy[Any] = st.recursive(
@@ -473,13 +319,6 @@ def test_scalars() -> None:
 # The table ------------------------------------------------------------------------------------------------------------
 
 
-def test_records_name_normal_forms_that_exist() -> None:
-    named = [op for op in OPS.values() if op.normal]
-    assert len(named) > 40
-    assert all(callable(normal_form(op)) for op in named)
-    assert normal_form(OPS["tanh"]) is None
-
-
 def test_records() -> None:
     assert all(name == op.name for name, op in OPS.items())
     assert OPERATORS["neg"] == "neg" and OPERATORS["-"] == "sub" and len(OPERATORS) == 17
@@ -498,17 +337,3 @@ def updated_table(request: pytest.FixtureRequest) -> None:
     if not request.config.getoption("update_golden"):
         return
     DOCUMENT.write_text(DOCUMENT.read_text().partition(HEADER)[0] + rendered())
-
-
-@pytest.mark.parametrize(
-    ("shape", "axis", "help"),
-    [
-        ((), 0, "use a tensor with at least one axis"),
-        ((3, 4), 2, "use an axis from 0 to 1, or from -2 to -1 to count from the end"),
-        ((3, 4), -3, "use an axis from 0 to 1, or from -2 to -1 to count from the end"),
-    ],
-)
-def test_an_axis_that_does_not_exist_says_which_do(shape: tuple[int, ...], axis: int, help: str) -> None:
-    with pytest.raises(OpError) as caught:
-        OPS["softmax"].rule([real(*shape)], {"axis": axis})
-    assert caught.value.help == help

@@ -11,7 +11,6 @@ import pytest
 from small import DENSE, SCALE, load
 
 import archspec
-from archspec.ir import fold as effort
 from archspec.testing import main
 
 # Sizes ----------------------------------------------------------------------------------------------------------------
@@ -135,7 +134,7 @@ def test_sizes_beyond_all_measure_are_refused_or_exact() -> None:
 
 
 def test_there_is_an_end_to_following_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effort, "MAX_VISITED_CALLS", 100)
+    monkeypatch.setattr("archspec.ir.fold.MAX_VISITED_CALLS", 100)
     assert refusal("bert-base-uncased")[0] == refusal("bert-base-uncased", seq=3)[0] == "budget"
 
 
@@ -211,35 +210,6 @@ def test_the_document(capsys: pytest.CaptureFixture[str]) -> None:
     assert rows[""]["macs"] == str(cost.work.macs)
     assert rows["encoder.layer.11.attention.self.(scores)"]["macs"] == f"{16 * 16 * 768}*batch"
     assert {module.address for module in cost.modules} <= set(rows)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("transformer-base --seq 5", "unknown dimension `seq` of transformer-base"),
-        ("bert-base-uncased --dim sek=5", "did you mean `seq`?"),
-        ("bert-base-uncased --dim seq", "invalid --dim `seq`"),
-        ("bert-base-uncased --dim seq=1e3", "invalid --dim `seq=1e3`"),
-        ("bert-base-uncased --dim seq=0", "from 1 to 2^63 - 1, found 0"),
-        ("bert-base-uncased --dim seq=1 --dim seq=2", "`seq` is specified as 1 and as 2"),
-        ("bert-base-uncased --seq 1 --dim seq=2", "`seq` is specified as 1 and as 2"),
-        ("bert-base-uncased --seq 0", "argument --seq: expected a size from 1 to 2^63 - 1, found '0'"),
-        ("bert-base-uncased --batch x", "argument --batch: expected a size"),
-        ("bert-base-uncased --dtype int3", "argument --dtype: invalid choice"),
-        ("bert-base-uncased --seq 1024", "error[bad-size]: at seq = 1024, "),
-    ],
-)
-def test_wrong_usage(arguments: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cost", *arguments.split()]) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and message in err
-
-
-def test_a_graph_in_json_carries_them_as_text(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["graph", "bert-base-uncased", "--to", "json", "--level", "block"]) == 0
-    nodes = {node["id"]: node for node in json.loads(capsys.readouterr().out)["nodes"]}
-    assert nodes["pooler.dense"]["flops"] == "1179648*batch"
-    assert (nodes["input:input_ids"]["macs"], nodes["#tanh.0"]["elementwise"]) == (0, "768*batch")
 
 
 def test_an_answer_needs_no_heavy_library() -> None:

@@ -8,8 +8,6 @@ import pytest
 
 import archspec
 from archspec import Repeat, Table, Tensor, Tensors
-from archspec.ir.table import count_active_parameters
-from archspec.pipeline.model import get_compilation
 
 SPEC = """
 import std { Linear }
@@ -43,7 +41,7 @@ def test_tensors_of_repeats_are_those_of_the_module_that_they_repeat() -> None:
 
 def test_a_nested_stack_has_the_tensors_of_its_module() -> None:
     model = archspec.loads(SPEC)
-    table = get_compilation(model).table
+    table = model.count().table
     inside = [f"layers.{i}.experts.{j}" for i in range(3) for j in range(3)]
     addresses = [(layer, name) for layer in ("first", *inside, "last") for name in ("weight", "bias")]
     assert [(t.layer, t.name) for t in model.tensors] == [(layer, f"{layer}.{name}") for layer, name in addresses]
@@ -68,17 +66,17 @@ def test_a_nested_stack_has_the_tensors_of_its_module() -> None:
     ],
 )
 def test_a_wrong_repeat_is_no_table(change: dict[str, Any]) -> None:
-    data: Any = json.loads(json.dumps(get_compilation(archspec.loads(SPEC)).table.to_data()))
+    data: Any = json.loads(json.dumps(archspec.loads(SPEC).count().table.to_data()))
     fields = dict(zip(Repeat._fields, data[-1][0], strict=True))
     data[-1][0] = list({**fields, **change}.values())
     assert Table.from_data(data) is None
 
 
 def test_an_empty_repeat_or_run_is_no_table() -> None:
-    data: Any = json.loads(json.dumps(get_compilation(archspec.loads(SPEC)).table.to_data()))
+    data: Any = json.loads(json.dumps(archspec.loads(SPEC).count().table.to_data()))
     data[-1].append(["more", "layers.0", 22, 22, 0])
     assert Table.from_data(data) is None
-    data = json.loads(json.dumps(get_compilation(archspec.load("gpt-oss-20b")).table.to_data()))
+    data = json.loads(json.dumps(archspec.load("gpt-oss-20b").count().table.to_data()))
     data[-3][-1].append((-1, 0))
     assert Table.from_data(data) is None
 
@@ -109,7 +107,7 @@ block Net(n = 2)(x [n]) -> [n] {
 }
 model "net" = Net()
 """
-    table = get_compilation(archspec.loads(text)).table._replace(notes=("a note",), hyperparameters={})
+    table = archspec.loads(text).count().table._replace(notes=("a note",), hyperparameters={})
     data: Any = json.loads(json.dumps(table.to_data()))
     assert Table.from_data(data) == table and table.buffer_ties and table.tensors[0].role == "norm"
     number = 0
@@ -123,27 +121,9 @@ model "net" = Net()
     assert number > 100
 
 
-@pytest.mark.parametrize(
-    ("total", "parts", "used"),
-    [
-        (100, {}, 100),
-        (100, {(1, 4): 40}, 70),
-        (100, {(4, 4): 40}, 100),
-        (100, {(0, 4): 40}, 60),
-        (100, {(1, 4): 40, (2, 3): 30}, 60),
-        (100, {(2, 3): 30, (1, 4): 42}, None),
-        (100, {(2, 4): 42}, 79),
-    ],
-)
-def test_parameters_of_a_choice_are_used_in_part(
-    total: int, parts: dict[tuple[int, int], int], used: int | None
-) -> None:
-    assert count_active_parameters(total, parts) == used
-
-
 @pytest.mark.parametrize("run", [(1, 4), (-2, 4), (False, 4), (0.0, 4), (None, 4), (0, 5), (0, 3), (0, 4.0), (0, 0)])
 def test_a_wrong_choice_is_no_table(run: tuple[object, object]) -> None:
-    data: Any = json.loads(json.dumps(get_compilation(archspec.load("gpt-oss-20b")).table.to_data()))
+    data: Any = json.loads(json.dumps(archspec.load("gpt-oss-20b").count().table.to_data()))
     runs = data[-3][-1]
     first = runs.index([0, 4])
     assert Table.from_data(data) is not None

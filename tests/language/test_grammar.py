@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 from notation import item, tree_of, walk
+from paths import ROOT
 
 from archspec.core.diagnostics import ArchError
-from archspec.core.resources import grammar_text, specs_root
+from archspec.core.resources import grammar_text
 from archspec.language.syntax import store, tree
 from archspec.language.syntax import tables as parser_tables
 from archspec.language.syntax.tables import STARTS, generate, load_tables
 
-SPECS = sorted(Path(specs_root()).rglob("*.arch"))
+SPECS = sorted(Path(str(ROOT / "specs")).rglob("*.arch"))
 
 # The grammar ----------------------------------------------------------------------------------------------------------
 

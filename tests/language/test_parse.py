@@ -5,10 +5,6 @@ from typing import Any
 import pytest
 from notation import body, expression, item, show, tree_of
 
-from archspec import Source
-from archspec.core.diagnostics import Report
-from archspec.language.syntax.parse import parse_expression
-
 # Expressions ----------------------------------------------------------------------------------------------------------
 
 
@@ -329,38 +325,3 @@ model "m" = g
 @pytest.mark.parametrize("text", ["", "\n\n", "# only a comment", "  \n# a\n\n  # b\n"])
 def test_empty_files(text: str) -> None:
     assert tree_of(text).items == ()
-
-
-# Single expressions ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "meaning"),
-    [
-        ("6", "6"),
-        (" 1e-5 ", "1e-05"),
-        ("true", "true"),
-        ("none", "null"),
-        ("[1, 2]", "[1, 2]"),
-        ('"a"', '"a"'),
-        ("-1", "(- 1)"),
-        (" -1.5e-3", "(- 0.0015)"),
-        ("- 1", "(- 1)"),
-        ("Bert", "Bert"),
-        ("(1\n+ 2)  # three", "(1 + 2)"),
-    ],
-)
-def test_single_expressions(text: str, meaning: str) -> None:
-    report = Report()
-    found = parse_expression(Source("--set", text), report)
-    assert not report.diagnostics
-    assert show(found) == meaning
-    assert found is not None
-    assert text[found.start : found.end] == text.split("#")[0].strip()
-
-
-@pytest.mark.parametrize("text", ["", "1 2", "(1", "a = 1", "1\n2", "}", '"a', "-" * 1000 + "1", "9" * 19])
-def test_bad_single_expressions(text: str) -> None:
-    report = Report()
-    assert parse_expression(Source("--set", text), report) is None
-    assert len(report.diagnostics) == 1

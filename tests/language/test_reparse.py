@@ -4,13 +4,13 @@ import random
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
 from archspec import Source
-from archspec.core import resources
 from archspec.core.diagnostics import Report
 from archspec.language.syntax.parse import parse, reparse
 
-SPECS = sorted(Path(resources.specs_root()).glob("*.arch"))
+SPECS = sorted(Path(str(ROOT / "specs")).glob("*.arch"))
 INSERTED = (
     *("\n", " ", "x", "#", "##", "# a\n", '"', "(", ")", "{", "}", "{\n", "}\n", "|>", "|> gelu", "->", "else", ","),
     *("dim a\n", "dim a", "fn f(n) { return n }\n", "fn f(n) {\n  return n\n}", 'model "m" = F()\n', "{ expect true }"),

@@ -22,13 +22,12 @@ from paths import ROOT
 import archspec
 import archspec.pipeline.files
 import archspec.pipeline.tables
-from archspec import Table, pipeline
+from archspec import Table, pipeline, testing
 from archspec.compiler.check import check_file
 from archspec.compiler.resolve.unit import Unit
 from archspec.core import resources
 from archspec.core.diagnostics import Report
 from archspec.pipeline import cache, files
-from archspec.pipeline.compile import check
 from archspec.pipeline.model import get_compilation
 from archspec.testing import main
 
@@ -134,7 +133,7 @@ def hyperparameters(name: str) -> set[str]:
 @pytest.mark.parametrize("overrides", [{}, {"layers": 3}], ids=str)
 def test_what_is_kept_is_what_would_be_made(overrides: dict[str, Any], home: Home) -> None:
     names = [name for name in EVERYDAY if overrides.keys() <= hyperparameters(name)][:2]
-    made = {name: get_compilation(archspec.load(name, **overrides)).table for name in names}
+    made = {name: archspec.load(name, **overrides).count().table for name in names}
     for _ in range(2):
         for name in made:
             as_in_a_fresh_process()
@@ -474,7 +473,7 @@ def test_a_file_with_warnings_is_loaded_once(tmp_path: Path, monkeypatch: pytest
     )
     models = [archspec.load(f"{spec}:{name}", n=n) for name, n in (("net", 5), ("wide", 6), ("net", 5))]
     assert [[d.code for d in model.warnings] for model in models] == [["unused-import"]] * 3
-    assert [d.code for d in check(str(spec)).diagnostics] == ["unused-import"]
+    assert [d.code for d in testing.check(str(spec))] == ["unused-import"]
     assert len({id(get_compilation(model).unit) for model in models}) == 1
     assert checked == [str(spec)]
     spec.write_text(spec.read_text().replace(", gelu", ""))

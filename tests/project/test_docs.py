@@ -30,7 +30,6 @@ from examples import FENCE, NEEDED, Block, Session, blocks, commands
 import archspec
 from archspec import Source
 from archspec.analysis.diff import operations
-from archspec.compiler.elaborate.ownership import INITIALIZERS
 from archspec.compiler.evaluate import interpreter, limits
 from archspec.compiler.resolve import expressions as addresses
 from archspec.compiler.resolve import files
@@ -298,27 +297,7 @@ def table(header: str) -> str:
     return "\n".join([header, "|---|---|", *TABLES[header][1]()]) + "\n\n"
 
 
-@pytest.mark.parametrize("header", TABLES)
-def test_tables_are_those_of_the_code(header: str) -> None:
-    page = TABLES[header][0].read_text()
-    start = page.index(header)
-    assert page[start : page.index("\n\n", start) + 2] == table(header), UPDATE
-
-
-def test_initial_distributions_are_listed() -> None:
-    row = re.compile(r"^\| `~ (\w+)", re.MULTILINE)
-    assert row.findall(LANGUAGE.read_text()) == list(INITIALIZERS)
-
-
 # The picture and the table of commands --------------------------------------------------------------------------------
-
-
-def test_the_picture_shown_is_the_real_one() -> None:
-    from archspec.drawing.graph.mermaid import to_mermaid
-
-    shown = [block.text for block in blocks(LANGUAGE.read_text()) if block.kind == "mermaid"]
-    model = archspec.load("bert-base-uncased")
-    assert shown == [to_mermaid(model.graph("block", fold=True), model.name)], UPDATE
 
 
 def test_the_readme_lists_every_command(tmp_path: Path) -> None:

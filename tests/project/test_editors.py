@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from paths import ROOT
 
-from archspec.pipeline.compile import check
+from archspec import testing
 
 EXTENSION = ROOT / "editors" / "vscode"
 SNIPPETS = json.loads((EXTENSION / "snippets" / "arch.json").read_text())
@@ -35,7 +35,7 @@ def test_a_snippet_is_valid(name: str, tmp_path: Path) -> None:
     text = inserted(SNIPPETS[name]).replace("Layer(..)", "Linear(hidden, hidden)")
     text = text.replace("Block() { expect params == 0 }", "Block() { expect params == 6 }")
     (tmp_path / "snippet.arch").write_text(BEFORE + AROUND[name].format(text).replace("a.weight", "a"))
-    found = check(str(tmp_path / "snippet.arch")).diagnostics
+    found = testing.check(str(tmp_path / "snippet.arch"))
     assert [d for d in found if d.severity == "error"] == [], text
 
 

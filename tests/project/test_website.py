@@ -25,7 +25,7 @@ from browser import Browser, Page, executable
 from paths import ROOT
 
 import archspec
-from archspec.pipeline.compile import check
+from archspec import testing
 
 sys.path.append(str(ROOT / "website"))
 
@@ -204,7 +204,7 @@ def findings(text: str, folder: Path) -> str:
     """The diagnostics of `archspec check`."""
     (folder / "playground.arch").write_text(text)
     with contextlib.chdir(folder):
-        return "\n\n".join(d.render() for d in check("playground.arch").diagnostics)
+        return "\n\n".join(d.render() for d in testing.check("playground.arch"))
 
 
 def test_examples_open_in_the_playground(opened: Callable[[str], Page], site: Path) -> None:

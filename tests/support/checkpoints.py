@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from archspec import ArchError
-from archspec.formats.checkpoints.checkpoint import read
+from archspec.formats.checkpoints.checkpoint import read as read
 from archspec.formats.checkpoints.entries import Checkpoint
 
 Shapes = Mapping[str, tuple[int, ...]]

@@ -6,6 +6,9 @@ from base64 import b64decode
 from typing import Any
 from zlib import decompress
 
+from archspec.drawing.page.page import page as page
+from archspec.drawing.page.page import page_of as page_of
+
 HOSTILE = (
     "</script><script>document.title = 'harmed'</script>",
     "\"' onload='document.title=1' \"><img src=x onerror=\"document.title='harmed'\">",

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from archspec import Polynomial, Type
+from archspec import Model, Polynomial, Type
 from archspec.core.algebra import split_multiple, substitute
 from archspec.ir.module import Body, Call, Constant, LocatedTensor, Loop, Module, Operand, canonical_name, find_member
+from archspec.pipeline.model import get_compilation
 
 Array = np.ndarray
 DTYPES = {"real": np.float64, "int": np.int64, "bool": np.bool_}
@@ -43,6 +44,11 @@ def evaluate(body: Body, inputs: Mapping[str, Array], weights: Mapping[str, Arra
     present = [(name, value) for (name, _), value in zip(body.outputs, results, strict=True) if value is not None]
     alone = "output" if len(present) == 1 else ""
     return Result({name or alone or str(i): value for i, (name, value) in enumerate(present)}, run.trace)
+
+
+def evaluate_model(model: Model, inputs: Mapping[str, Array], weights: Mapping[str, Array]) -> Result:
+    """Run a model, as `evaluate` runs its body."""
+    return evaluate(get_compilation(model).body, inputs, weights)
 
 
 class _Run:

@@ -11,6 +11,7 @@ from archspec import Diagnostic, Model
 from archspec.core.resources import specs_root
 from archspec.formats.configs.names import Names, find_names
 from archspec.pipeline.model import get_compilation
+from archspec.pipeline.tables import load_table as load_table
 
 DENSE = """
 layer Dense(n, m = n, bias = true)(x [..., n]) -> [..., m] {
@@ -27,14 +28,19 @@ layer Scale(n)(x [..., n]) -> [..., n] {
 """
 
 
+def complete(text: str) -> str:
+    """Return a text with a model. If it has none, the last layer or block is one, with its defaults."""
+    if "\nmodel " in text:
+        return text
+    last = [line.split()[1] for line in text.splitlines() if line.startswith(("layer ", "block "))][-1]
+    return f'{text}\nmodel "it" = {last.partition("(")[0]}()\n'
+
+
 def load(text: str, **overrides: Any) -> Model:
-    """Compiles a text. If it has no model, the last layer or block is one, with its defaults."""
-    if "\nmodel " not in text:
-        last = [line.split()[1] for line in text.splitlines() if line.startswith(("layer ", "block "))][-1]
-        text += f'\nmodel "it" = {last.partition("(")[0]}()\n'
+    """Compile a text, as `complete` returns it."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "spec.arch"
-        path.write_text(text, encoding="utf-8")
+        path.write_text(complete(text), encoding="utf-8")
         return archspec.load(str(path), **overrides)
 
 

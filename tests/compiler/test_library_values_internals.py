@@ -1,0 +1,39 @@
+"""Steps of the code that the tests of library values cannot reach through public names."""
+
+from collections.abc import Sequence
+
+import pytest
+from bundled import groups
+from paths import SPECS
+
+import archspec
+from archspec.ir.module import Body
+from archspec.pipeline.model import get_compilation
+
+EXAMPLES = SPECS / "std" / "examples.arch"
+
+
+def body_of(spec: str) -> Body:
+    return get_compilation(archspec.load(spec)).body
+
+
+def idle(body: Body, seen: set[Body]) -> list[str]:
+    """Places of applications in a body, however deep, whose results nothing uses."""
+    if body in seen:
+        return []
+    seen.add(body)
+    operands = [*(o for call in body.calls for _, o in call.inputs), *(o for _, o in body.outputs)]
+    used = {operand for operand in operands if isinstance(operand, int)}
+    found: list[str] = []
+    for call in body.calls:
+        results = range(call.first, call.first + sum(type is not None for type in call.outputs))
+        found += [] if used.intersection(results) else [f"{call.type} at {call.span}"]
+        found += idle(call.body, seen) if call.body is not None else []
+    return found
+
+
+@pytest.mark.parametrize("models", groups())
+def test_nothing_is_computed_in_vain(models: Sequence[str]) -> None:
+    examples = [f"{EXAMPLES}:{name}" for name in ("small-decoder", "small-vision", "small-speech")]
+    seen: set[Body] = set()
+    assert [place for spec in [*models, *examples] for place in idle(body_of(spec), seen)] == []

@@ -1,0 +1,173 @@
+"""Steps of the code that the tests of hub cannot reach through public names."""
+
+import json
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import checkpoints
+import pytest
+import yaml
+from hub_server import Hub, serving
+from paths import ROOT
+from small import load_table
+from test_hub import fill, safetensors
+
+import archspec
+from archspec.formats import hub as model_hub
+from archspec.formats.checkpoints.hub import read_remote, read_remote_gguf
+from archspec.formats.hub import is_id, split_gguf_path
+
+TABLE = yaml.safe_load((Path(str(ROOT / "specs")) / "hub.yaml").read_text())
+
+
+SMALL = {"model_type": "bert", "num_hidden_layers": 1, "vocab_size": 99}
+
+
+TOTAL = 8_150_784
+
+
+def bert() -> dict[str, tuple[int, ...]]:
+    return {tensor.name: tensor.shape for tensor in archspec.load(SMALL).tensors}
+
+
+def test_the_table_names_bundled_models() -> None:
+    assert set(TABLE["bundled"].values()) <= set(archspec.models())
+    assert all(is_id(name) and name.count("/") == 1 for name in TABLE["bundled"])
+    assert all(full.endswith(f"/{name}") and is_id(full) for name, full in TABLE["owners"].items())
+    for name, full in TABLE["owners"].items():  # a name has one meaning
+        if name in archspec.models():
+            assert TABLE["bundled"][full] == name
+
+
+def test_a_name_on_the_hub_is_the_bundled_model() -> None:
+    for name in ("google-bert/bert-base-uncased", "bert-base-uncased"):
+        assert load_table(name)[0] == load_table("bert-base-uncased")[0]
+        assert archspec.load(name, layers=2).name == "bert-base-uncased"
+
+
+@pytest.mark.parametrize(
+    "name", ["../a", "a/../b", "a//b", "/a/b", "a/b/c", "a--b/c", "a/b\0", "a/.b", "a/" + "b" * 95, "a/b.arch", "é/b"]
+)
+def test_what_is_no_name(name: str) -> None:
+    assert not is_id(name)
+    assert is_id("a/" + "b" * 94)
+    with pytest.raises(archspec.ArchError) as caught:
+        archspec.load(name)
+    assert caught.value.diagnostics[0].code in ("missing-file", "unreadable", "unknown-model")
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    return tmp_path / "hub"
+
+
+def test_a_model_of_the_cache(cache: Path) -> None:
+    fill(cache, "me/tiny", {"config.json": json.dumps(SMALL).encode()})
+    before = sorted((path, path.lstat().st_mtime_ns) for path in cache.rglob("*"))
+    model = archspec.load("me/tiny")
+    assert (model.name, model.params.total) == ("tiny", TOTAL)
+    assert archspec.import_config("me/tiny").startswith("# BertModel, from config.json.\n")
+    assert load_table("me/tiny")[0].params.total == TOTAL
+    assert sorted((path, path.lstat().st_mtime_ns) for path in cache.rglob("*")) == before
+
+
+def test_a_newer_commit_is_seen(cache: Path) -> None:
+    for layers, commit in ((1, "a" * 40), (2, "b" * 40), (1, "a" * 40)):
+        fill(cache, "me/tiny", {"config.json": json.dumps(SMALL | {"num_hidden_layers": layers}).encode()}, commit)
+        for total in (load_table("me/tiny")[0].params.total, archspec.load("me/tiny").params.total):
+            assert total == TOTAL + (layers - 1) * 7_087_872
+
+
+def test_a_gguf_file_of_the_cache(cache: Path) -> None:
+    fill(cache, "me/tiny", {"q.gguf": checkpoints.gguf({"token_embd.weight": (9, 4)}, {})})
+    assert load_table("me/tiny/q.gguf")[0].params.total == 36
+    with pytest.raises(archspec.ArchError, match=r"unknown checkpoint `me/tiny/other\.gguf`") as caught:
+        archspec.verify("bert-base-uncased", "me/tiny/other.gguf")
+    assert "not in the local cache" in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["a/b", "a/b/../c.gguf", "a/b//c.gguf", "a/b/.c.gguf", "/a/b/c.gguf", "a/b/c.bin"])
+def test_what_is_no_gguf_file_of_the_hub(path: str) -> None:
+    assert split_gguf_path(path) is None
+    assert [split_gguf_path(f"a/b/{'c' * n}.gguf") is None for n in (250, 251)] == [False, True]
+
+
+class Files:
+    """Files of the hub, which are asked for as far as they are read."""
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        self.files = files
+        self.asked: list[int] = []
+
+    def read_start(self, id: str, file: str, length: int = model_hub.DEFAULT_START_BYTES) -> model_hub.FileStart:
+        assert id == "me/tiny"
+        self.asked.append(length)
+        return model_hub.FileStart(self.files[file][:length], len(self.files[file]))
+
+
+def test_a_long_header_takes_a_second_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    long, short = safetensors(bert(), "x" * 100_000), safetensors(bert())
+    for data, count in ((short, 1), (long, 2)):
+        files = Files({"model.safetensors": data})
+        monkeypatch.setattr(model_hub, "read_start", files.read_start)
+        found = read_remote("me/tiny")
+        assert {entry.name: entry.shape for entry in found.entries} == bert()
+        assert len(files.asked) == count
+
+
+def test_a_file_of_many_words_is_asked_for_in_growing_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = {"tokenizer.ggml.tokens": [f"word {i}" for i in range(20_000)]}
+    data = checkpoints.gguf({"output_norm.weight": (32,)}, {"general.architecture": "llama"} | words)
+    files = Files({"tiny.gguf": data + bytes(2**20)})
+    monkeypatch.setattr(model_hub, "read_start", files.read_start)
+    found = read_remote_gguf("me/tiny", "tiny.gguf")
+    assert [entry.shape for entry in found.entries] == [(32,)]
+    assert files.asked == [2**16, 2**18, 2**20]
+    files = Files({"tiny.gguf": checkpoints.gguf({"output_norm.weight": (32,)}, {"general.architecture": "llama"})})
+    monkeypatch.setattr(model_hub, "read_start", files.read_start)
+    assert len(read_remote_gguf("me/tiny", "tiny.gguf").entries) == 1
+    assert files.asked == [2**16]
+
+
+def test_no_more_is_read_than_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of a server that sends more than what it is asked for."""
+    sent: list[bytes] = []
+
+    def parts() -> Iterator[bytes]:
+        for _ in range(10):
+            sent.append(b"x" * 10)
+            yield sent[-1]
+
+    def stream(*given: str, **settings: Any) -> Any:
+        asked.append((*given, settings))
+        return nullcontext(answer)
+
+    asked: list[Any] = []
+    answer = SimpleNamespace(headers={"content-length": "100"}, iter_bytes=parts)
+    library = SimpleNamespace(
+        utils=SimpleNamespace(build_hf_headers=dict, hf_raise_for_status=lambda answer: None),
+        hf_hub_url=lambda id, file: f"{id}/{file}",
+        get_session=lambda: SimpleNamespace(stream=stream),
+    )
+    monkeypatch.setattr(model_hub, "_import_library", lambda: library)
+    assert model_hub.read_start("me/tiny", "model.safetensors", 25) == (b"x" * 25, 100)
+    assert len(sent) == 3
+    headers = {"Range": "bytes=0-24", "Accept-Encoding": "identity"}
+    settings = {
+        "headers": headers,
+        "timeout": model_hub.TIMEOUT_SECONDS,
+        "follow_redirects": True,
+    }  # files are elsewhere
+    assert asked == [("GET", "me/tiny/model.safetensors", settings)]
+
+
+@pytest.fixture
+def hub() -> Iterator[Hub]:
+    pytest.importorskip("huggingface_hub")
+    with serving(Hub()) as hub:
+        hub.models["me/tiny"] = {"config.json": json.dumps(SMALL).encode()}
+        yield hub
