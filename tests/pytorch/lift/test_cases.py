@@ -1,0 +1,228 @@
+"""Lifting: each case of `cases/NAME.py` becomes the spec in `cases/NAME.arch`, which computes what the module does.
+
+A case file has one or more of these tables, by what a case shows:
+
+- `CASES`: a function that builds a module, or its class, and inputs: a tuple, or a dictionary by argument. The spec
+  must also compute the same for further inputs, if there are any.
+- `FUNCTIONS`: a function of tensors, and its inputs; it becomes a module.
+- `SOURCES`: arguments of `archspec lift`. `:NAME` is a function in the file, a dictionary is written as a
+  `config.json`, and a class with a dictionary becomes one of `transformers` with a `config.json`.
+  With the values of a last dictionary, the spec must be equivalent to what the function builds with them.
+
+`SLOW` names cases that run with `-m slow`. A refusal is written in the place of a spec.
+`pytest tests/pytorch/lift/test_cases.py --update-golden` renews the specs.
+"""
+
+import importlib.util
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paths import TESTS
+
+torch = pytest.importorskip("torch")
+
+import archspec
+from archspec import testing
+
+CASES = Path(__file__).parent / "cases"
+TABLES = ("CASES", "FUNCTIONS", "SOURCES")
+HEADING = re.compile(r"^# (?:-+ )?(\S.*?) -{3,}$", re.MULTILINE)
+
+
+def build_function(function: Any) -> Any:
+    """Return a module that applies a function, whose inputs have the names of its parameters."""
+    code = getattr(function, "__code__", None)
+    names = ", ".join(code.co_varnames[: code.co_argcount]) if code else "x"
+    namespace: dict[str, Any] = {}
+    exec(f"def forward(self, {names}): return self.function({names})", namespace)
+    return type("Function", (torch.nn.Module,), {"forward": namespace["forward"], "function": staticmethod(function)})()
+
+
+@cache
+def load_cases(name: str) -> Any:
+    """Return the module of a case file."""
+    spec = importlib.util.spec_from_file_location(f"lift_cases_{name}", CASES / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    torch.manual_seed(0)
+    spec.loader.exec_module(module)
+    return module
+
+
+def parameters() -> Iterator[Any]:
+    for path in sorted(CASES.glob("*.py")):
+        module = load_cases(path.stem)
+        names = [(table, case) for table in TABLES for case in getattr(module, table, {})]
+        assert len({case for _, case in names}) == len(names), path
+        for table, case in names:
+            slow = [pytest.mark.slow] if case in getattr(module, "SLOW", ()) else []
+            yield pytest.param(path.stem, table, case, id=f"{path.stem}: {case}", marks=slow)
+
+
+@pytest.fixture(autouse=True)
+def without_fast_path() -> Iterator[None]:
+    """Encoders without the fused kernel that PyTorch uses for them in evaluation mode."""
+    enabled = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    yield
+    torch.backends.mha.set_fastpath_enabled(enabled)
+
+
+@pytest.mark.parametrize(("file", "table", "case"), [*parameters()])
+def test_a_case_is_lifted(file: str, table: str, case: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    module = load_cases(file)
+    torch.manual_seed(0)
+    make, *inputs = getattr(module, table)[case]
+    text = lift_source(file, make, inputs, tmp_path) if table == "SOURCES" else lift_module(table, make, inputs)
+    compare(CASES / f"{file}.arch", case, text, request.config.getoption("--update-golden"))
+
+
+def lift_module(table: str, make: Any, inputs: Any) -> str:
+    """Return the spec of a module, if the module that it is built into computes the same; or why it is refused."""
+    module = (build_function(make) if table == "FUNCTIONS" else make()).eval()
+    examples = inputs if table == "CASES" else [tuple(inputs)]
+    try:
+        text = archspec.lift(module, examples[0])
+    except archspec.ArchError as error:
+        return describe(error.diagnostics[0])
+    model = archspec.loads(text)
+    built = archspec.to_torch(model).eval()
+    built.load_state_dict(module.state_dict())
+    for example in examples:
+        args, named = ((), example) if isinstance(example, dict) else (example, {})
+        with torch.no_grad():
+            expected = tensors(module(*args, **named))
+            actual = tensors(built(*args, **{name: value for name, value in named.items() if name in model.inputs}))
+        for left, right in zip(expected, actual, strict=True):
+            torch.testing.assert_close(right, left, rtol=1e-4, atol=1e-5, equal_nan=True, check_dtype=False)
+    return text
+
+
+def lift_source(file: str, source: Any, arguments: list[Any], folder: Path) -> str:
+    """Return what `archspec lift` prints for a source, if the spec is right; or why it is refused."""
+    if isinstance(source, type):
+        source = register(source) | arguments.pop(0)
+    values: dict[str, Any] = arguments.pop() if arguments and isinstance(arguments[-1], dict) else {}
+    if isinstance(source, dict):
+        pytest.importorskip("transformers")
+        path = str(folder / "config.json")
+        Path(path).write_text(json.dumps(source), encoding="utf-8")
+    else:
+        path = f"{CASES / file}.py{source}" if source.startswith(":") else str(TESTS / source)
+    result = testing.run("lift", path, *arguments)
+    errors = result.errors.replace(str(CASES), "cases").replace(str(folder), "FOLDER")
+    notes = "".join(f"# {line}".rstrip() + "\n" for line in errors.splitlines())
+    if result.status:
+        assert not result.output
+        return re.sub(r"\.py:\d+", ".py:LINE", notes)
+    if isinstance(source, dict):
+        verify_configuration(result.output, source, values, folder)
+    else:
+        verify(result.output, path, values, folder)
+    return notes + result.output
+
+
+OTHER = """
+from importlib.util import module_from_spec, spec_from_file_location
+
+spec = spec_from_file_location("other", {path!r})
+module = module_from_spec(spec)
+spec.loader.exec_module(module)
+
+
+def build():
+    return module.{name}(**{values}).eval()
+"""
+
+
+def verify(text: str, source: str, values: dict[str, Any], folder: Path) -> None:
+    """Assert that a spec is equivalent to the module of a file, or to another one that is built with these values."""
+    spec, other = folder / "spec.arch", folder / "other.py"
+    spec.write_text(text, encoding="utf-8")
+    if values:
+        path, _, name = source.rpartition(":")
+        arguments = {name.removesuffix("_"): value for name, value in values.items()}
+        other.write_text(OTHER.format(path=path, name=name, values=arguments), encoding="utf-8")
+        source = str(other)
+    settings = [f"--set={name}={value}" for name, value in values.items()]
+    result = testing.run("verify", str(spec), *settings, "--module", source)
+    assert result.status == 0 or "but the outputs are equal" in result.output, result
+
+
+def register(owner: type) -> dict[str, Any]:
+    """Make a class one of `transformers`, and return the fields of its configuration that name it."""
+    transformers = pytest.importorskip("transformers")
+    kind = f"toy_{owner.__name__.lower()}"
+    if kind not in transformers.CONFIG_MAPPING:
+        configuration = type(f"{owner.__name__}Config", (transformers.PretrainedConfig,), {"model_type": kind})
+        transformers.AutoConfig.register(kind, configuration)
+    setattr(transformers, owner.__name__, owner)
+    return {"model_type": kind, "architectures": [owner.__name__]}
+
+
+def verify_configuration(text: str, config: dict[str, Any], values: dict[str, Any], folder: Path) -> None:
+    """Assert that a spec has the parameters of a model of `transformers`, and is equivalent to it with some values."""
+    import transformers
+
+    owner = getattr(transformers, config["architectures"][0])
+    with torch.device("meta"):
+        model = owner(transformers.AutoConfig.from_pretrained(folder))
+    assert archspec.loads(text).params.total == sum(parameter.numel() for parameter in model.parameters())
+    if not values:
+        return
+    changed = json.loads(json.dumps(config))
+    for name, value in values.items():
+        parts = [key for key in config if key.endswith("_config") and name.startswith(key.removesuffix("config"))]
+        inner = changed[parts[0]] if parts else changed
+        inner[name.removeprefix(parts[0].removesuffix("config")) if parts else name] = value
+    (folder / "config.json").write_text(json.dumps(changed), encoding="utf-8")
+    other = owner(transformers.AutoConfig.from_pretrained(folder)).eval()
+    assert archspec.equivalent(archspec.loads(text, **values), other).verdict in ("equal", "outputs equal")
+
+
+def describe(diagnostic: archspec.Diagnostic) -> str:
+    lines = [f"error: {diagnostic.message}", *([f"help: {diagnostic.help}"] if diagnostic.help else [])]
+    return re.sub(r"\.py:\d+", ".py:LINE", "".join(f"# {line}\n" for line in lines))
+
+
+def tensors(outputs: Any) -> list[Any]:
+    """Return the tensors of the results of a module, in order."""
+    if isinstance(outputs, torch.Tensor):
+        return [outputs]
+    values = outputs.values() if isinstance(outputs, dict) else outputs
+    if not isinstance(values, tuple | list) and hasattr(values, "__dict__") and not isinstance(outputs, dict):
+        values = vars(values).values()
+    return [tensor for item in values for tensor in tensors(item)]
+
+
+def compare(path: Path, case: str, text: str, update: bool) -> None:
+    """Compare a text with the section of a case in a file; or write it there, in the order of the cases."""
+    sections = read_sections(path)
+    if update:
+        sections[case] = text
+        names = [name for table in TABLES for name in getattr(load_cases(path.stem), table, {})]
+        path.write_text("\n".join(f"{heading(name)}\n\n{sections[name]}" for name in names if name in sections))
+    assert text == sections[case]
+
+
+def heading(case: str) -> str:
+    return f"# {case} {'-' * max(3, 117 - len(case))}"
+
+
+def read_sections(path: Path) -> dict[str, str]:
+    if not path.exists():
+        return {}
+    _, *parts = HEADING.split(path.read_text(encoding="utf-8"))
+    return {name: text.strip("\n") + "\n" for name, text in zip(parts[::2], parts[1::2], strict=True)}
+
+
+@pytest.mark.parametrize("path", sorted(CASES.glob("*.py")), ids=lambda path: path.stem)
+def test_each_spec_has_a_case(path: Path) -> None:
+    module = load_cases(path.stem)
+    cases = [case for table in TABLES for case in getattr(module, table, {})]
+    assert [*read_sections(path.with_suffix(".arch"))] == cases
