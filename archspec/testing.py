@@ -45,7 +45,8 @@ def run(*arguments: str, stdin: str = "") -> CommandResult:
     `main` does the same without capturing what the command writes.
     """
     output, errors = io.StringIO(), io.StringIO()
-    with redirect_stdout(output), redirect_stderr(errors), mock.patch.object(sys, "stdin", io.StringIO(stdin)):
+    text = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
+    with redirect_stdout(output), redirect_stderr(errors), mock.patch.object(sys, "stdin", text):
         status = main(arguments)
     return CommandResult(status, output.getvalue(), errors.getvalue())
 
