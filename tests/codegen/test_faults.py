@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 import torch_compare
+from building import build
 from paths import DATA
 from small import load
 from torch_texts import MODEL
 
 import archspec
-from archspec.codegen.build import torch_source
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
@@ -21,8 +21,12 @@ MODELS = [
 
 
 def fault(name: str, **overrides: Any) -> archspec.Model:
+    return archspec.load(path_of(name), **overrides)
+
+
+def path_of(name: str) -> str:
     file, _, model = name.partition(":")
-    return archspec.load(f"{FAULTS / file}.arch:{model}", **overrides)
+    return f"{FAULTS / file}.arch:{model}"
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -75,7 +79,7 @@ layer Net()(x [4]) -> [4] {{
 
 def classes(name: str) -> dict[str, Any]:
     namespace: dict[str, Any] = {}
-    exec(torch_source(fault(name)), namespace)
+    exec(build(path_of(name)), namespace)
     return namespace
 
 
@@ -122,7 +126,7 @@ layer Net(n = 4, k = 1, flag = true)(x [n]) -> [n] {{
 }}
 """
     namespace: dict[str, Any] = {}
-    exec(torch_source(load(text)), namespace)
+    exec(build(text), namespace)
     namespace["Net"]()
     for numbers in CONDITIONS[condition]:
         with pytest.raises(archspec.ArchError, match="as required"):

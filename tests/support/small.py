@@ -27,11 +27,17 @@ layer Scale(n)(x [..., n]) -> [..., n] {
 """
 
 
+def with_model(text: str) -> str:
+    """Return a text with a model. If it has none, the last layer or block is one, with its defaults."""
+    if "\nmodel " in text:
+        return text
+    last = [line.split()[1] for line in text.splitlines() if line.startswith(("layer ", "block "))][-1]
+    return f'{text}\nmodel "it" = {last.partition("(")[0]}()\n'
+
+
 def load(text: str, **overrides: Any) -> Model:
-    """Compiles a text. If it has no model, the last layer or block is one, with its defaults."""
-    if "\nmodel " not in text:
-        last = [line.split()[1] for line in text.splitlines() if line.startswith(("layer ", "block "))][-1]
-        text += f'\nmodel "it" = {last.partition("(")[0]}()\n'
+    """Compile a text, with a model if it has none."""
+    text = with_model(text)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "spec.arch"
         path.write_text(text, encoding="utf-8")

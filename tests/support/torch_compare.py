@@ -83,6 +83,20 @@ def default_dtype(dtype: Any) -> Iterator[None]:
         torch.set_default_dtype(before)
 
 
+def named_inputs(model: Model, module: Any, sizes: tuple[int, ...] = SIZES[0]) -> dict[str, Any]:
+    """Random inputs of a module of a model, in float64."""
+    weights = {name: tensor.double().numpy() for name, tensor in module.state_dict().items()}
+    found = random_inputs(get_compilation(model).body, sizes, weights)
+    assert found is not None
+    return by_parameter(model, module, found[0])
+
+
+def unused_tensors(model: Model) -> set[str]:
+    """The names of tensors that no output depends on."""
+    unused = {name for name, data in model.graph().nodes(data=True) if data.get("unused")}  # marked so in the spec
+    return unused | {*get_compilation(model).body.unused}
+
+
 def has_reals(model: Model, module: Any) -> bool:
     stored = any(tensor.is_floating_point() for tensor in module.state_dict().values())
     return stored or any(type.dtype == "real" for type in model.inputs.values())

@@ -23,6 +23,7 @@ from typing import Any
 
 import pytest
 from paths import TESTS
+from sections import compare_section, read_sections
 
 torch = pytest.importorskip("torch")
 
@@ -31,7 +32,6 @@ from archspec import testing
 
 CASES = Path(__file__).parent / "cases"
 TABLES = ("CASES", "FUNCTIONS", "SOURCES")
-HEADING = re.compile(r"^# (?:-+ )?(\S.*?) -{3,}$", re.MULTILINE)
 
 
 def build_function(function: Any) -> Any:
@@ -54,14 +54,18 @@ def load_cases(name: str) -> Any:
     return module
 
 
+def case_names(module: Any) -> list[str]:
+    return [case for table in TABLES for case in getattr(module, table, {})]
+
+
 def parameters() -> Iterator[Any]:
     for path in sorted(CASES.glob("*.py")):
         module = load_cases(path.stem)
-        names = [(table, case) for table in TABLES for case in getattr(module, table, {})]
-        assert len({case for _, case in names}) == len(names), path
-        for table, case in names:
-            slow = [pytest.mark.slow] if case in getattr(module, "SLOW", ()) else []
-            yield pytest.param(path.stem, table, case, id=f"{path.stem}: {case}", marks=slow)
+        assert len({*case_names(module)}) == len(case_names(module)), path
+        for table in TABLES:
+            for case in getattr(module, table, {}):
+                slow = [pytest.mark.slow] if case in getattr(module, "SLOW", ()) else []
+                yield pytest.param(path.stem, table, case, id=f"{path.stem}: {case}", marks=slow)
 
 
 @pytest.fixture(autouse=True)
@@ -79,7 +83,8 @@ def test_a_case_is_lifted(file: str, table: str, case: str, tmp_path: Path, requ
     torch.manual_seed(0)
     make, *inputs = getattr(module, table)[case]
     text = lift_source(file, make, inputs, tmp_path) if table == "SOURCES" else lift_module(table, make, inputs)
-    compare(CASES / f"{file}.arch", case, text, request.config.getoption("--update-golden"))
+    update = request.config.getoption("--update-golden")
+    compare_section(CASES / f"{file}.arch", case, text, case_names(module), update)
 
 
 def lift_module(table: str, make: Any, inputs: Any) -> str:
@@ -200,29 +205,6 @@ def tensors(outputs: Any) -> list[Any]:
     return [tensor for item in values for tensor in tensors(item)]
 
 
-def compare(path: Path, case: str, text: str, update: bool) -> None:
-    """Compare a text with the section of a case in a file; or write it there, in the order of the cases."""
-    sections = read_sections(path)
-    if update:
-        sections[case] = text
-        names = [name for table in TABLES for name in getattr(load_cases(path.stem), table, {})]
-        path.write_text("\n".join(f"{heading(name)}\n\n{sections[name]}" for name in names if name in sections))
-    assert text == sections[case]
-
-
-def heading(case: str) -> str:
-    return f"# {case} {'-' * max(3, 117 - len(case))}"
-
-
-def read_sections(path: Path) -> dict[str, str]:
-    if not path.exists():
-        return {}
-    _, *parts = HEADING.split(path.read_text(encoding="utf-8"))
-    return {name: text.strip("\n") + "\n" for name, text in zip(parts[::2], parts[1::2], strict=True)}
-
-
 @pytest.mark.parametrize("path", sorted(CASES.glob("*.py")), ids=lambda path: path.stem)
 def test_each_spec_has_a_case(path: Path) -> None:
-    module = load_cases(path.stem)
-    cases = [case for table in TABLES for case in getattr(module, table, {})]
-    assert [*read_sections(path.with_suffix(".arch"))] == cases
+    assert [*read_sections(path.with_suffix(".arch"))] == case_names(load_cases(path.stem))

@@ -1,0 +1,14 @@
+"""What `archspec build` writes."""
+
+from small import with_model
+
+from archspec import testing
+
+
+def build(spec: str, **overrides: object) -> str:
+    """Return the PyTorch file of a spec: a bundled name or path, or a text of several lines."""
+    is_text = "\n" in spec
+    settings = [f"--set={name}={str(value).lower()}" for name, value in overrides.items()]
+    result = testing.run("build", "-" if is_text else spec, *settings, stdin=with_model(spec) if is_text else "")
+    assert not result.status, result.errors
+    return result.output
