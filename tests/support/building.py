@@ -5,6 +5,11 @@ from small import with_model
 from archspec import testing
 
 
+def prove(spec: str) -> testing.CommandResult:
+    """Build the file of a text only if it is proven to be equivalent to it."""
+    return testing.run("build", "-", "--prove", stdin=with_model(spec))
+
+
 def build(spec: str, **overrides: object) -> str:
     """Return the PyTorch file of a spec: a bundled name or path, or a text of several lines."""
     is_text = "\n" in spec

@@ -84,11 +84,20 @@ def default_dtype(dtype: Any) -> Iterator[None]:
 
 
 def named_inputs(model: Model, module: Any, sizes: tuple[int, ...] = SIZES[0]) -> dict[str, Any]:
-    """Random inputs of a module of a model, in float64."""
+    """Random inputs of a module of a model by argument, in float64."""
+    return by_parameter(model, module, drawn_inputs(model, module, sizes))
+
+
+def drawn_inputs(model: Model, module: Any, sizes: tuple[int, ...]) -> dict[str, Array]:
+    """Random inputs of a module of a model by their names in the spec."""
     weights = {name: tensor.double().numpy() for name, tensor in module.state_dict().items()}
     found = random_inputs(get_compilation(model).body, sizes, weights)
     assert found is not None
-    return by_parameter(model, module, found[0])
+    return found[0]
+
+
+def tied_buffers(model: Model) -> set[str]:
+    return {*get_compilation(model).table.buffer_ties}
 
 
 def unused_tensors(model: Model) -> set[str]:
