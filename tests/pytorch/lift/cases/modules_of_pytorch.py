@@ -123,6 +123,21 @@ class Unused(nn.Module):
         return self.head(x)
 
 
+class UnusedLists(nn.Module):
+    """Layers that are not applied, in lists: equal ones, and ones of two sizes, of which one is missing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(16, 2)
+        self.equal = nn.ModuleList([nn.Sequential(nn.Linear(2, 4)) for _ in range(3)])
+        self.stages = nn.ModuleList([nn.ModuleList([nn.Linear(2, size) for _ in range(2)]) for size in (4, 6)])
+        self.different = nn.ModuleList([nn.Linear(2, 4), nn.Linear(2, 6)])
+        self.sparse = nn.ModuleDict({"0": nn.Linear(2, 4), "2": nn.Linear(2, 4)})
+
+    def forward(self, x: Any) -> Any:
+        return self.head(x)
+
+
 class Lender(nn.Module):
     """A table and a layer of a module inside of this one, which that does not apply itself."""
 
@@ -419,6 +434,7 @@ CASES = {
     "rows of stacked steps": (Stacked, tuple([torch.randn(2, 7, 8) for _ in range(3)])),
     "values that are overwritten": (Overwriting, (torch.randn(2, 7, 8),)),
     "positions": (Positions, (torch.randn(2, 9, 16),)),
+    "unused layers in lists": (UnusedLists, (torch.randn(2, 16),)),
     "LSTM with a projection": (lambda: nn.LSTM(8, 12, proj_size=5), (torch.randn(7, 2, 8),)),
     "LSTMCell": (lambda: nn.LSTMCell(8, 12), (torch.randn(2, 8),), (torch.randn(3, 8),)),
     "GRUCell": (lambda: nn.GRUCell(8, 12), (torch.randn(2, 8),), (torch.randn(3, 8),)),
