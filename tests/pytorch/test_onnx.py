@@ -209,6 +209,15 @@ LOOPS = {
         z = collect(axis = 1)(g + .b)
       }
       return y * z""",
+    "outputs of a loop over numbers": """
+      for t in 0..seq {
+        row = pick(axis = 1, index = t)(x)
+        for i in 0..3 {
+          parts = collect(axis = 1)(pick(axis = 1, index = i)(row) * 2.0)
+        }
+        y = collect(axis = 1)(parts)
+      }
+      return y * .w + .b""",
     "a loop in a loop": """
       h = full([batch], 0.0)
       for t in 0..seq {

@@ -331,7 +331,7 @@ def scaled() -> Any:
     return powers(8, 1e4) * (smooth + (1 - smooth) / 4)
 
 
-REFUSED = (
+REFUSED_NAMES = (
     "no numbers; infinite; by 2, but for one; without rule, too many; reals without rule, too many; three "
     "numbers, large; large, but for one; 4 axes; truths; truths that are digits; times 3, negative; times "
     "steps that are too tiny; times a half, but for one; one axis, halves; one row; from 1; no digits; "
@@ -339,7 +339,8 @@ REFUSED = (
     "columns; two rows, one without rule; lookup without rule; lookup, twice; base with six digits; not from "
     "1; nearly; nearly the second; growing; in turns, nearly; two zero rows; each cosine twice, but for one; "
     "of a grid that is too narrow; of a grid that is too low; of a grid, nearly; four steps; one window"
-).split("; ")
+)
+REFUSED = REFUSED_NAMES.split("; ")
 
 X = (torch.randn(3, 5),)
 
