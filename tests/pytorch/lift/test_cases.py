@@ -14,6 +14,7 @@ A case file has one or more of these tables, by what a case shows:
 """
 
 import importlib.util
+import inspect
 import json
 import re
 from collections.abc import Iterator
@@ -99,10 +100,12 @@ def lift_module(table: str, make: Any, inputs: Any) -> str:
     built = archspec.to_torch(model).eval()
     built.load_state_dict(module.state_dict())
     for example in examples:
-        args, named = ((), example) if isinstance(example, dict) else (example, {})
+        names = inspect.signature(module.forward).parameters
+        named = example if isinstance(example, dict) else dict(zip(names, example, strict=False))
+        used = {name: value for name, value in named.items() if name in model.inputs}
         with torch.no_grad():
-            expected = tensors(module(*args, **named))
-            actual = tensors(built(*args, **{name: value for name, value in named.items() if name in model.inputs}))
+            expected = tensors(module(**example) if isinstance(example, dict) else module(*example))
+            actual = tensors(built(**used) if isinstance(example, dict) else built(*used.values()))
         for left, right in zip(expected, actual, strict=True):
             torch.testing.assert_close(right, left, rtol=1e-4, atol=1e-5, equal_nan=True, check_dtype=False)
     return text
