@@ -57,6 +57,8 @@ def heads(x: Any) -> Any:
     return x.unflatten(-1, (2, 4)).transpose(1, 2)
 
 
+ROTATE = rotated(halves)[0]
+
 FUNCTIONS = {
     "sums": of_positions(lambda row, column, ids: column * 1 + 3),
     "differences": of_positions(lambda row, column, ids: (3 - column) % 7),
@@ -100,7 +102,7 @@ FUNCTIONS = {
     "not along all rows": (lambda x: x.flatten(0, 1).softmax(0), X),
     "not with rows of other texts": (lambda x, y: x.flatten(0, 1) + y.flatten(0, 1), X, torch.randn(5, 2, 8)),
     "rotated halves": rotated(halves),
-    "rotated halves, tokens first": (lambda x: rotated(halves)[0](x.transpose(1, 2)).transpose(1, 2), HEADS.mT),
+    "rotated halves, tokens first": (lambda x: ROTATE(x.transpose(1, 2)).transpose(1, 2), HEADS.transpose(1, 2)),
     "rotated pairs": rotated(pairs, lambda a: a.repeat_interleave(2, -1)),
     "some rotated halves": rotated(halves, size=12),
     "some rotated pairs": rotated(pairs, lambda a: a.repeat_interleave(2, -1), size=12),
@@ -125,7 +127,7 @@ FUNCTIONS = {
         torch.randn(2, 1, 5, 4),
     ),
     "not another rest": (
-        lambda x: torch.cat([rotated(halves)[0](x[..., :8]), x[..., 9:]], -1),
+        lambda x: torch.cat([ROTATE(x[..., :8]), x[..., 9:]], -1),
         torch.randn(2, 3, 5, 12),
     ),
 }
