@@ -1,5 +1,6 @@
 """Normal forms: they have the values of the reference, meet where computations are the same, and prove builds."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -186,3 +187,66 @@ def test_falcon_has_biases_for_distances_in_tokens() -> None:
     config = transformers.FalconConfig(**sizes, alibi=True, multi_query=False, parallel_attn=False, use_cache=False)
     model = archspec.load({**config.to_dict(), "architectures": ["FalconModel"]})
     assert equivalent(model, transformers.FalconModel(config).eval()).verdict in ("equal", "outputs equal")
+
+
+class Applied(torch.nn.Module):
+    """A function, and a table that is not stored."""
+
+    def __init__(self, function: Callable[[Any, Any], Any], *table: Any) -> None:
+        super().__init__()
+        self.function = function
+        self.scale = torch.nn.Buffer(torch.tensor(table), persistent=False)
+
+    def forward(self, x: Any) -> Any:
+        return self.function(self, x)
+
+
+DOUBLED = "dim batch, seq\nblock Net()(x [batch, seq]) -> [batch, seq] { return x * 2.0 }\n"
+SHORTER = "dim batch, seq\nblock Net()(x [batch, seq]) -> [batch, seq - 7] { return slice(axis = 1, start = 7)(x) }\n"
+TABLED = """
+dim batch
+block Net()(x [batch, 2]) -> [batch, 2] {
+  scale: const [2] = table([1.0, 0.5])
+  return x * .scale
+}
+"""
+TWICE, OF_TABLE = (lambda m, x: x * 2.0), (lambda m, x: x * m.scale)
+COMPARED = {
+    "the same table": (TABLED, Applied(OF_TABLE, 1.0, 0.5), "equal", ""),
+    "another table": (TABLED, Applied(OF_TABLE, 1.0, 0.25), "different", "the constant table `scale` has other values"),
+    "a table of integers": (TABLED, Applied(OF_TABLE, 1, 0), "different", "`scale` are int numbers"),
+    "two outputs": (DOUBLED, Applied(lambda m, x: (x * 2.0, x)), "different", "2 outputs instead of 1"),
+    "a branch for long inputs": (
+        DOUBLED,
+        Applied(lambda m, x: x * 2.0 if x.shape[1] <= 9 else x + x),
+        "outputs equal",
+        "it can only be exported where `seq` is at most 9",
+    ),
+    "a branch for short inputs": (
+        DOUBLED,
+        Applied(lambda m, x: x * 2.0 if x.shape[1] >= 4 else x + x),
+        "outputs equal",
+        "it can only be exported where `seq` is at least 4",
+    ),
+    "as short as the model": (SHORTER, Applied(lambda m, x: x[:, 7:]), "outputs equal", ""),
+    "an output that draws": (
+        DOUBLED,
+        Applied(lambda m, x: x * 2.0 + torch.rand(1) * 0),
+        "outputs equal",
+        "it draws random numbers",
+    ),
+    "a root of a negative number": (
+        "dim batch\nblock Net()(x [batch]) -> [batch] { return sqrt(x) }\n",
+        Applied(lambda m, x: x.abs().sqrt() * (x / x)),
+        "different",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", COMPARED)
+def test_modules_are_compared(case: str) -> None:
+    text, module, verdict, reason = COMPARED[case]
+    found = equivalent(load(text), module.eval())
+    assert found.verdict == verdict and reason in found.reason, found
+    assert repr(found).endswith(f": {verdict}>")

@@ -9,7 +9,7 @@ A case file has one or more of these tables, by what a case shows:
   `config.json`, and a class with a dictionary becomes one of `transformers` with a `config.json`.
   With the values of a last dictionary, the spec must be equivalent to what the function builds with them.
 
-`SLOW` names cases that run with `-m slow`. A refusal is written in the place of a spec.
+`SLOW` is a pattern of cases that run with `-m slow`. A refusal is written in the place of a spec.
 `pytest tests/pytorch/lift/test_cases.py --update-golden` renews the specs.
 """
 
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from paths import TESTS
+from modules_of_files import verify
 from sections import compare_section, read_sections
 
 torch = pytest.importorskip("torch")
@@ -65,7 +65,7 @@ def parameters() -> Iterator[Any]:
         assert len({*case_names(module)}) == len(case_names(module)), path
         for table in TABLES:
             for case in getattr(module, table, {}):
-                slow = [pytest.mark.slow] if case in getattr(module, "SLOW", ()) else []
+                slow = [pytest.mark.slow] if re.match(getattr(module, "SLOW", "$"), case) else []
                 yield pytest.param(path.stem, table, case, id=f"{path.stem}: {case}", marks=slow)
 
 
@@ -121,7 +121,7 @@ def lift_source(file: str, source: Any, arguments: list[Any], folder: Path) -> s
         path = str(folder / "config.json")
         Path(path).write_text(json.dumps(source), encoding="utf-8")
     else:
-        path = f"{CASES / file}.py{source}" if source.startswith(":") else str(TESTS / source)
+        path = f"{CASES / file}.py{source}"
     result = testing.run("lift", path, *arguments)
     errors = result.errors.replace(str(CASES), "cases").replace(str(folder), "FOLDER")
     notes = "".join(f"# {line}".rstrip() + "\n" for line in errors.splitlines())
@@ -133,33 +133,6 @@ def lift_source(file: str, source: Any, arguments: list[Any], folder: Path) -> s
     else:
         verify(result.output, path, values, folder)
     return notes + result.output
-
-
-OTHER = """
-from importlib.util import module_from_spec, spec_from_file_location
-
-spec = spec_from_file_location("other", {path!r})
-module = module_from_spec(spec)
-spec.loader.exec_module(module)
-
-
-def build():
-    return module.{name}(**{values}).eval()
-"""
-
-
-def verify(text: str, source: str, values: dict[str, Any], folder: Path) -> None:
-    """Assert that a spec is equivalent to the module of a file, or to another one that is built with these values."""
-    spec, other = folder / "spec.arch", folder / "other.py"
-    spec.write_text(text, encoding="utf-8")
-    if values:
-        path, _, name = source.rpartition(":")
-        arguments = {name.removesuffix("_"): value for name, value in values.items()}
-        other.write_text(OTHER.format(path=path, name=name, values=arguments), encoding="utf-8")
-        source = str(other)
-    settings = [f"--set={name}={value}" for name, value in values.items()]
-    result = testing.run("verify", str(spec), *settings, "--module", source)
-    assert result.status == 0 or "but the outputs are equal" in result.output, result
 
 
 def register(owner: type) -> dict[str, Any]:
