@@ -389,14 +389,4 @@ SOURCES = {
     ),
 }
 
-SLOW = [
-    "a scale of two arguments",
-    "queries and keys that are both scaled",
-    "heads of a size of their own",
-    "layers that look further and further back",
-    "a width and a number",
-    "a scale of small arguments",
-    "the last row",
-    "rates that building looks at",
-    "an embedded step",
-]
+SLOW = "a scale|queries|heads|layers|a width|the|rates|an embedded"

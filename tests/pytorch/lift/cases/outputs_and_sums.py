@@ -105,4 +105,4 @@ FUNCTIONS = {
     "running sums of reals": (lambda x: x.long().cumsum(1, dtype=torch.float32), Y),
 }
 
-SLOW = ["attention to sampled places", "convolutions that make an image larger"]
+SLOW = "attention|convolutions"

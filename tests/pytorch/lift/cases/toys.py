@@ -462,12 +462,4 @@ SOURCES = {
     "inputs that are not known": (Unknown, SMALL),
 }
 
-SLOW = [
-    "a size that no small module explains",
-    "a module of the actual size only",
-    "layers that show no rule",
-    "other numbers of heads",
-    "a loop, and a large parameter",
-    "an image with places for all queries",
-    "kernels that are fields by accident",
-]
+SLOW = "a size|a module of|layers that show|other|a loop,|an image|kernels"

@@ -63,4 +63,4 @@ SOURCES = {
     ),
 }
 
-SLOW = [*SOURCES]
+SLOW = "."

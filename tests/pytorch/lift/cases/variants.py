@@ -99,4 +99,4 @@ CASES = {
     "a table that one layer of several uses": (Tables, (torch.zeros(2, 7, HIDDEN),)),
 }
 
-SLOW = [*CASES]
+SLOW = "."
