@@ -390,3 +390,5 @@ SOURCES = {
 }
 
 SLOW = "a scale|queries|heads|layers|a width|the|rates|an embedded"
+
+ROUNDED = [":grouped"]
