@@ -5,8 +5,8 @@ A case file has one or more of these tables, by what a case shows:
 - `CASES`: a function that builds a module, or its class, and inputs: a tuple, or a dictionary by argument. The spec
   must also compute the same for further inputs, if there are any.
 - `FUNCTIONS`: a function of tensors, and its inputs; it becomes a module.
-- `SOURCES`: arguments of `archspec lift`. `:NAME` is a function in the file, a dictionary is written as a
-  `config.json`, and a class with a dictionary becomes one of `transformers` with a `config.json`.
+- `SOURCES`: a source of `archspec lift`, and its inputs. `:NAME` is a function in the file, a dictionary is written as
+  a `config.json`, and a class with a dictionary becomes one of `transformers` with a `config.json`.
   With the values of a last dictionary, the spec must be equivalent to what the function builds with them.
 
 `SLOW` is a pattern of cases that run with `-m slow`. `ROUNDED` names functions with tables in float32. A refusal is
@@ -123,7 +123,7 @@ def lift_source(file: str, source: Any, arguments: list[Any], folder: Path) -> s
         Path(path).write_text(json.dumps(source), encoding="utf-8")
     else:
         path = f"{CASES / file}.py{source}"
-    result = testing.run("lift", path, *arguments)
+    result = testing.run("lift", path, *[f"--input={text}" for text in arguments])
     errors = result.errors.replace(str(CASES), "cases").replace(str(folder), "FOLDER")
     notes = "".join(f"# {line}".rstrip() + "\n" for line in errors.splitlines())
     if result.status:

@@ -176,13 +176,12 @@ CASES = {
 SOURCES = {
     "a field with the name of a size": (
         ":grouped",
-        "--input",
         "x=real[batch,width]",
         {"width": 105, "state_size": 3, "groups": 5},
     ),
-    "a field that one size follows": (":convolved", "--input", "x=real[batch,4,seq]", {"width": 56}),
-    "fields with the number of rows": (":fixed", "--input", "x=real[batch,width]", {"width": 105}),
-    "sizes that differ alike by accident": (":divided", "--input", "ids=int[batch,seq]"),
+    "a field that one size follows": (":convolved", "x=real[batch,4,seq]", {"width": 56}),
+    "fields with the number of rows": (":fixed", "x=real[batch,width]", {"width": 105}),
+    "sizes that differ alike by accident": (":divided", "ids=int[batch,seq]"),
 }
 
 SLOW = "sizes"

@@ -1,5 +1,7 @@
 """What depends on the arguments of a factory."""
 
+from functools import wraps
+
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -259,72 +261,33 @@ class Contracting(nn.Module):
         return x
 
 
-def crossed(dim=16, hidden=20):
-    return Crossed(dim, hidden).eval()
+def evaluated(build):
+    """Return a factory of modules in evaluation mode."""
+
+    @wraps(build)
+    def factory(*args, **named):
+        return build(*args, **named).eval()
+
+    return factory
 
 
-def sloped(heads=8, ffn=32):
-    return Sloped(heads, ffn).eval()
-
-
-def contracting(channels=3, base=16):
-    return Contracting(channels, base).eval()
-
-
-def squeezed(dim=64, reduction=8):
-    return Squeezed(dim, reduction).eval()
-
-
-def dilations(dim=24):
-    return Dilations(dim).eval()
-
-
-def grouped(dim=64, n_heads=4, n_kv=2, context=600):
-    return Grouped(dim, n_heads, n_kv, context).eval()
-
-
-def adapted(dim=32, rank=16, alpha=64):
-    return Adapted(dim, rank, alpha).eval()
-
-
-def tuned(dim=32, rank=8, alpha=16):
-    return Adapted(dim, rank, alpha).eval()
-
-
-def scaled(dim=64, heads=4):
-    return Scaled(dim, heads).eval()
-
-
-def wide(dim=64, heads=3):
-    return Wide(dim, heads).eval()
-
-
-def dilated(dim=32, layers=4):
-    return Dilated(dim, layers).eval()
-
-
-def joined(dim=32):
-    return Joined(dim).eval()
-
-
-def ended(rows=2):
-    return Ended(rows).eval()
-
-
-def deeper(dim=24, classes=5, length=32):
-    return Deeper(dim, classes, length).eval()
-
-
-def patches(size=224, patch=16, dim=64):
-    return Patches(size, patch, dim).eval()
-
-
-def normed(dim=64):
-    return Normed(dim).eval()
-
-
-def timed(dim=32, channels=3):
-    return Timed(dim, channels).eval()
+crossed = evaluated(lambda dim=16, hidden=20: Crossed(dim, hidden))
+sloped = evaluated(lambda heads=8, ffn=32: Sloped(heads, ffn))
+contracting = evaluated(lambda channels=3, base=16: Contracting(channels, base))
+squeezed = evaluated(lambda dim=64, reduction=8: Squeezed(dim, reduction))
+dilations = evaluated(lambda dim=24: Dilations(dim))
+grouped = evaluated(lambda dim=64, n_heads=4, n_kv=2, context=600: Grouped(dim, n_heads, n_kv, context))
+adapted = evaluated(lambda dim=32, rank=16, alpha=64: Adapted(dim, rank, alpha))
+tuned = evaluated(lambda dim=32, rank=8, alpha=16: Adapted(dim, rank, alpha))
+scaled = evaluated(lambda dim=64, heads=4: Scaled(dim, heads))
+wide = evaluated(lambda dim=64, heads=3: Wide(dim, heads))
+dilated = evaluated(lambda dim=32, layers=4: Dilated(dim, layers))
+joined = evaluated(lambda dim=32: Joined(dim))
+ended = evaluated(lambda rows=2: Ended(rows))
+deeper = evaluated(lambda dim=24, classes=5, length=32: Deeper(dim, classes, length))
+patches = evaluated(lambda size=224, patch=16, dim=64: Patches(size, patch, dim))
+normed = evaluated(lambda dim=64: Normed(dim))
+timed = evaluated(lambda dim=32, channels=3: Timed(dim, channels))
 
 
 class Words(nn.Module):
@@ -337,53 +300,38 @@ class Words(nn.Module):
         return self.head(self.table(words))
 
 
-def words(words=40, dim=24, classes=5):
-    return Words(words, dim, classes).eval()
+words = evaluated(lambda words=40, dim=24, classes=5: Words(words, dim, classes))
 
 
 SOURCES = {
-    "a scale of two arguments": (":adapted", "--input", "x=real[batch,seq,dim]", {"dim": 48, "rank": 24, "alpha": 30}),
-    "queries and keys that are both scaled": (":scaled", "--input", "x=real[batch,seq,dim]", {"dim": 48, "heads": 6}),
-    "heads of a size of their own": (":wide", "--input", "x=real[batch,seq,dim]", {"dim": 40, "heads": 5}),
-    "layers that look further and further back": (":dilated", "--input", "x=real[batch,dim,seq]", {"dim": 24}),
-    "a width and a number": (":joined", "--input", "x=real[batch,seq,dim]", {"dim": 24}),
-    "a scale of small arguments": (":tuned", "--input", "x=real[batch,seq,dim]", {"dim": 48, "rank": 4, "alpha": 6}),
-    "the last row": (":ended", "--input", "x=real[batch,seq,24]", {"rows": 5}),
-    "rates that building looks at": (
-        ":deeper",
-        "--input",
-        "x=real[batch,32,24]",
-        {"dim": 8, "classes": 7, "length": 12},
-    ),
-    "tokens of patches": (":patches", "--input", "image=real[batch,3,size,size]", {"size": 48, "patch": 8, "dim": 20}),
-    "an RMS norm with the epsilon of PyTorch": (":normed", "--input", "x=real[batch,dim]", {"dim": 24}),
-    "blocks in a list and outside of it": (
-        ":contracting",
-        "--input",
-        "x=real[batch,channels,8,8]",
-        {"channels": 4, "base": 6},
-    ),
+    "a scale of two arguments": (":adapted", "x=real[batch,seq,dim]", {"dim": 48, "rank": 24, "alpha": 30}),
+    "queries and keys that are both scaled": (":scaled", "x=real[batch,seq,dim]", {"dim": 48, "heads": 6}),
+    "heads of a size of their own": (":wide", "x=real[batch,seq,dim]", {"dim": 40, "heads": 5}),
+    "layers that look further and further back": (":dilated", "x=real[batch,dim,seq]", {"dim": 24}),
+    "a width and a number": (":joined", "x=real[batch,seq,dim]", {"dim": 24}),
+    "a scale of small arguments": (":tuned", "x=real[batch,seq,dim]", {"dim": 48, "rank": 4, "alpha": 6}),
+    "the last row": (":ended", "x=real[batch,seq,24]", {"rows": 5}),
+    "rates that building looks at": (":deeper", "x=real[batch,32,24]", {"dim": 8, "classes": 7, "length": 12}),
+    "tokens of patches": (":patches", "image=real[batch,3,size,size]", {"size": 48, "patch": 8, "dim": 20}),
+    "an RMS norm with the epsilon of PyTorch": (":normed", "x=real[batch,dim]", {"dim": 24}),
+    "blocks in a list and outside of it": (":contracting", "x=real[batch,channels,8,8]", {"channels": 4, "base": 6}),
     "a layer of two layers and their input": (
         ":crossed",
-        "--input",
         "x=real[batch,dim]",
-        "--input",
         "y=real[batch,dim]",
         {"dim": 6, "hidden": 7},
     ),
-    "slopes of powers of two": (":sloped", "--input", "x=real[batch,heads]", {"ffn": 20}),
-    "a narrow layer": (":squeezed", "--input", "x=real[batch,dim]", {"dim": 48, "reduction": 4}),
-    "a setting that is named as an operation": (":dilations", "--input", "x=real[batch,dim,time]", {"dim": 20}),
+    "slopes of powers of two": (":sloped", "x=real[batch,heads]", {"ffn": 20}),
+    "a narrow layer": (":squeezed", "x=real[batch,dim]", {"dim": 48, "reduction": 4}),
+    "a setting that is named as an operation": (":dilations", "x=real[batch,dim,time]", {"dim": 20}),
     "keys for several queries": (
         ":grouped",
-        "--input",
         "x=real[batch,seq,dim]",
         {"dim": 48, "n_heads": 6, "n_kv": 3, "context": 50},
     ),
-    "an embedded step": (":timed", "--input", "step=real[batch]", {"dim": 48, "channels": 5}),
+    "an embedded step": (":timed", "step=real[batch]", {"dim": 48, "channels": 5}),
     "an argument with the name of an input": (
         ":words",
-        "--input",
         "words=int[batch,seq]",
         {"words_": 50, "dim": 16, "classes": 7},
     ),

@@ -14,6 +14,17 @@ INF = float("inf")
 Q = torch.linspace(-1, 1, 240).reshape(2, 4, 5, 6)
 
 
+class Optional(nn.Module):
+    """Attention that may be scaled otherwise without a mask."""
+
+    def __init__(self, scale: float) -> None:
+        super().__init__()
+        self.scale = scale
+
+    def forward(self, x: Any, mask: Any = None) -> Any:
+        return F.scaled_dot_product_attention(x, x, x, mask, scale=1.0 if mask is not None else self.scale)
+
+
 class Split(nn.Module):
     """Heads that are scaled as tokens, and then split."""
 
@@ -69,7 +80,11 @@ FUNCTIONS = {
     "the lowest number": (lambda q, k, mask: torch.where(mask, q @ k.mT, torch.finfo(torch.float32).min), Q, Q + 1, M),
 }
 
+TRIANGLE = {"x": Q, "mask": torch.ones(2, 1, 5, 5, dtype=torch.bool).tril()}
+
 CASES = {
+    "a mask that may be left out": (lambda: Optional(1.0), TRIANGLE),
+    "a mask without which the scale is another one": (lambda: Optional(2.0), TRIANGLE),
     "heads that are scaled before they are split": (Split, (X,)),
     "a mask of padding": (Padded, (Q, torch.tensor([[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]))),
     "recurrent layers with states": (lambda: Recurrent(False), (X, STATE)),

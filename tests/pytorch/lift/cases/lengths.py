@@ -35,4 +35,4 @@ def sound():
     return Sound().eval()
 
 
-SOURCES = {"inputs that are made longer": (":sound", "--input", "x=real[batch,time,4]")}
+SOURCES = {"inputs that are made longer": (":sound", "x=real[batch,time,4]")}

@@ -177,9 +177,9 @@ CASES = {
 }
 
 SOURCES = {
-    "a loop in a file": (":plain", "--input", "ids=int[batch,seq]"),
-    "another loop of any length": (":odd", "--input", "ids=int[batch,seq]"),
-    "another loop of one length": (":odd", "--input", "ids=int[batch,7]"),
+    "a loop in a file": (":plain", "ids=int[batch,seq]"),
+    "another loop of any length": (":odd", "ids=int[batch,seq]"),
+    "another loop of one length": (":odd", "ids=int[batch,7]"),
 }
 
 SLOW = "a loop|another loop"

@@ -130,10 +130,10 @@ CASES = {
 }
 
 SOURCES = {
-    "frames of samples": (":framed", "--input", "sound=real[batch,samples]", "--input", "mask=bool[batch,frames]"),
-    "frames of a number of samples": (":framed", "--input", "sound=real[batch,2400]", "--input", "mask=bool[batch,30]"),
-    "chunks of 4": (":small_chunks", "--input", "ids=int[batch,seq]"),
-    "chunks of 16": (":large_chunks", "--input", "ids=int[batch,seq]"),
+    "frames of samples": (":framed", "sound=real[batch,samples]", "mask=bool[batch,frames]"),
+    "frames of a number of samples": (":framed", "sound=real[batch,2400]", "mask=bool[batch,30]"),
+    "chunks of 4": (":small_chunks", "ids=int[batch,seq]"),
+    "chunks of 16": (":large_chunks", "ids=int[batch,seq]"),
     "large chunks of an infinite limit": (MAMBA2,),
 }
 

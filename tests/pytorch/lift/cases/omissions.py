@@ -1,6 +1,7 @@
 """Lifting loses nothing without a word: what is frozen, arguments, formulas, inputs and the reasons of refusals."""
 
 import math
+from functools import wraps
 
 import torch
 from torch import nn
@@ -66,24 +67,21 @@ class Low(nn.Module):
         return self.back(self.mix(x)) * self.gate(x).sum(-1, keepdim=True)
 
 
-def rounded_up(width=32, state=8):
-    return Low(width, math.ceil(width / 16), state).eval()
+def evaluated(build):
+    """Return a factory of modules in evaluation mode."""
+
+    @wraps(build)
+    def factory(*args, **named):
+        return build(*args, **named).eval()
+
+    return factory
 
 
-def at_least(width=40, state=3):
-    return Low(width, max(16, width // 4), state).eval()
-
-
-def at_most(width=40, state=3):
-    return Low(width, min(64, 4 * width), state).eval()
-
-
-def even(width=32, heads=4, state=3):
-    return Low(width, width // heads // 2 * 2, state).eval()
-
-
-def stated(width=32, heads=4, dropout=0.1, activation="relu", seed=3):
-    return Low(width, width // heads, 2).eval()
+rounded_up = evaluated(lambda width=32, state=8: Low(width, math.ceil(width / 16), state))
+at_least = evaluated(lambda width=40, state=3: Low(width, max(16, width // 4), state))
+at_most = evaluated(lambda width=40, state=3: Low(width, min(64, 4 * width), state))
+even = evaluated(lambda width=32, heads=4, state=3: Low(width, width // heads // 2 * 2, state))
+stated = evaluated(lambda width=32, heads=4, dropout=0.1, activation="relu", seed=3: Low(width, width // heads, 2))
 
 
 class Gelu(nn.Module):
@@ -111,8 +109,7 @@ class Parts(nn.Module):
         return x
 
 
-def gelu_layers(width=16, layers=2):
-    return Parts(width, layers).eval()
+gelu_layers = evaluated(lambda width=16, layers=2: Parts(width, layers))
 
 
 class Two(nn.Module):
@@ -129,8 +126,7 @@ class Two(nn.Module):
         return x
 
 
-def pairs(width=16, depth=2):
-    return Two(width, depth).eval()
+pairs = evaluated(lambda width=16, depth=2: Two(width, depth))
 
 
 class Filling(nn.Module):
@@ -146,8 +142,7 @@ class Filling(nn.Module):
         return y
 
 
-def fills():
-    return Filling().eval()
+fills = evaluated(lambda: Filling())
 
 
 class Transposed(nn.Module):
@@ -155,8 +150,7 @@ class Transposed(nn.Module):
         return x.transpose(1, 2).contiguous().view(x.shape[0], x.shape[1], 8)
 
 
-def transposes():
-    return Transposed().eval()
+transposes = evaluated(lambda: Transposed())
 
 
 class Both(nn.Module):
@@ -169,8 +163,7 @@ class Both(nn.Module):
         return h if patches is None else h + self.patch(patches).mean(1, keepdim=True)
 
 
-def both(width=16):
-    return Both(width).eval()
+both = evaluated(lambda width=16: Both(width))
 
 
 class Closed(nn.Module):
@@ -188,8 +181,7 @@ class Closed(nn.Module):
         return self.feed((x @ x.transpose(1, 2)).masked_fill(seen == 0, float("-inf")).softmax(-1) @ x)
 
 
-def closed():
-    return Closed().eval()
+closed = evaluated(lambda: Closed())
 
 
 class Flagged(nn.Module):
@@ -197,8 +189,7 @@ class Flagged(nn.Module):
         return nn.functional.scaled_dot_product_attention(x, x, x, is_causal=x.shape[1] > 1)
 
 
-def flagged():
-    return Flagged().eval()
+flagged = evaluated(lambda: Flagged())
 
 
 class Keeping(nn.Module):
@@ -215,8 +206,7 @@ class Keeping(nn.Module):
         return (x @ x.transpose(1, 2) + self.bias[: x.shape[1], : x.shape[1]]).softmax(-1) @ x
 
 
-def keeping():
-    return Keeping().eval()
+keeping = evaluated(lambda: Keeping())
 
 
 class Scaled(nn.Module):
@@ -232,8 +222,7 @@ class Scaled(nn.Module):
         return x * self.cos[: x.shape[1]]
 
 
-def scaled():
-    return Scaled().eval()
+scaled = evaluated(lambda: Scaled())
 
 
 class Transposing(nn.ConvTranspose1d):
@@ -246,8 +235,7 @@ class Transposing(nn.ConvTranspose1d):
         return super().forward(x.transpose(1, 2))
 
 
-def transposing():
-    return Transposing().eval()
+transposing = evaluated(lambda: Transposing())
 
 
 class Bucketed(nn.Module):
@@ -267,13 +255,12 @@ class Bucketed(nn.Module):
         return scores.softmax(-1) @ x[:, None]
 
 
-def bucketed(heads=4, buckets=32):
-    return Bucketed(heads, buckets).eval()
+bucketed = evaluated(lambda heads=4, buckets=32: Bucketed(heads, buckets))
 
 
-X, ROWS = ("--input", "x=real[batch,seq,width]"), ("--input", "x=real[batch,seq,8]")
+X, ROWS = ("x=real[batch,seq,width]"), ("x=real[batch,seq,8]")
 
-IDS = ("--input", "ids=int[batch,seq]")
+IDS = "ids=int[batch,seq]"
 
 SOURCES = {
     "the first layers are frozen": (":first_frozen", *IDS),
@@ -289,13 +276,7 @@ SOURCES = {
     "buckets of distances": (":bucketed", *ROWS),
     "pairs of layers": (":pairs", *X, {"width": 8}),
     "inputs that are left out": (":both", *IDS),
-    "inputs that are called like functions": (
-        ":fills",
-        "--input",
-        "input=real[batch,seq,8]",
-        "--input",
-        "max=real[batch,seq,8]",
-    ),
+    "inputs that are called like functions": (":fills", "input=real[batch,seq,8]", "max=real[batch,seq,8]"),
     "a view of a transposed tensor": (":transposes", *ROWS),
     "a function that the constructor keeps": (":closed", *ROWS),
     "a flag that is a size": (":flagged", *ROWS),

@@ -126,8 +126,5 @@ FUNCTIONS = {
         HEADS,
         torch.randn(2, 1, 5, 4),
     ),
-    "not another rest": (
-        lambda x: torch.cat([ROTATE(x[..., :8]), x[..., 9:]], -1),
-        torch.randn(2, 3, 5, 12),
-    ),
+    "not another rest": (lambda x: torch.cat([ROTATE(x[..., :8]), x[..., 9:]], -1), torch.randn(2, 3, 5, 12)),
 }

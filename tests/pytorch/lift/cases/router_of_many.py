@@ -45,6 +45,6 @@ def make(width=8, layers=3):
     return Net(width, layers).eval()
 
 
-SOURCES = {"layers of two kinds": (":make", "--input", "x=real[batch,seq,8]", {"width": 6, "layers": 5})}
+SOURCES = {"layers of two kinds": (":make", "x=real[batch,seq,8]", {"width": 6, "layers": 5})}
 
 SLOW = "."

@@ -24,8 +24,8 @@ def shallow(layers=4):
 
 
 SOURCES = {
-    "layers that are not followed": (":shallow", "--input", "x=real[batch,seq,24]"),
-    "a scale of many layers": (":build", "--input", "x=real[batch,seq,24]"),
+    "layers that are not followed": (":shallow", "x=real[batch,seq,24]"),
+    "a scale of many layers": (":build", "x=real[batch,seq,24]"),
 }
 
 SLOW = "."

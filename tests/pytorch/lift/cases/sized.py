@@ -23,8 +23,8 @@ def build(dim=24, dim_head=8, heads=4, layers=8, rank=5, alpha=10):
 
 
 SOURCES = {
-    "a size of the input as a number": (":build", "--input", "x=real[batch,seq,24]"),
-    "a size of the input by its name": (":build", "--input", "x=real[batch,seq,dim]", {"dim": 12, "layers": 3}),
+    "a size of the input as a number": (":build", "x=real[batch,seq,24]"),
+    "a size of the input by its name": (":build", "x=real[batch,seq,dim]", {"dim": 12, "layers": 3}),
 }
 
 SLOW = "."

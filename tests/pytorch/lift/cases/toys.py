@@ -301,6 +301,39 @@ def numbers(fields: Any, prefix: str = "") -> Iterator[tuple[str, int]]:
 SIZE = r"size|heads|layers|experts|group|tok$|dim|rank|replace|^\d"
 
 
+class Formulas(Toy):
+    """Parameters whose sizes are formulas of fields, and factors that are powers of them."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        sizes = {f"size_{i}": eval(text, config.to_dict()) for i, text in enumerate(config.formulas)}
+        self.sizes = nn.ParameterDict({name: torch.ones(size) for name, size in sizes.items()})
+        self.factors = [eval(text, config.to_dict()) for text in getattr(config, "powers", [])]
+
+    def forward(self, input_ids: Any) -> Any:
+        x = self.words(input_ids)
+        for size in self.sizes.values():
+            x = x * size.exp().sum()
+        for factor in self.factors:
+            x = x.exp() * factor
+        return x
+
+
+class Stages(Toy):
+    """Layers with the sizes of a list."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        widths = [config.hidden_size, *config.hidden_sizes]
+        self.stages = nn.ModuleList([nn.Linear(*pair) for pair in pairwise(widths)])
+
+    def forward(self, input_ids: Any) -> Any:
+        x = self.words(input_ids)
+        for stage in self.stages:
+            x = stage(x).tanh()
+        return x
+
+
 class Reader(Toy):
     """Tokens and sounds, or tokens alone."""
 
@@ -397,6 +430,31 @@ INNER = {"model_type": "depth", "num_attention_heads": 8, "num_key_value_heads":
 TYPES = {"num_hidden_layers": 24, "layer_types": [*["window"] * 3, "full"] * 6}
 KERNELS = {"conv_kernel": 3, "adapter_kernel": 7, "conv_stride": 2, "ratio": 1.0}
 
+SCANS = {**SMALL, "num_heads": 8, "head_dim": 16, "n_groups": 2, "state_size": 12, "time_step_rank": 6}
+OF_SCANS = [
+    "num_heads * head_dim + 2 * n_groups * state_size",
+    "2 * num_heads * head_dim + 2 * n_groups * state_size + num_heads",
+    "time_step_rank + 2 * state_size",
+]
+PATCHES = {**SMALL, "num_channels": 3, "image_size": 32, "patch_size": 4, "temporal_patch_size": 2}
+PATCHES |= {"max_num_tiles": 4, "num_frames": 16, "tubelet_size": 2}
+OF_PATCHES = [
+    "num_channels * patch_size ** 2",
+    "num_channels * temporal_patch_size * patch_size ** 2",
+    "(image_size // patch_size) ** 2 + 1",
+    "max_num_tiles * ((image_size // patch_size) ** 2 + 1) * hidden_size",
+    "(num_frames // tubelet_size) * (image_size // patch_size) ** 2",
+]
+LAYERED = {**DEEP, "hidden_size_per_layer_input": 16, "intermediate_size": 300}
+OF_LAYERS = [
+    "num_hidden_layers * hidden_size_per_layer_input",
+    "intermediate_size + 3",
+    "vocab_size + 7",
+    "hidden_size // 3",
+    "2 * intermediate_size + hidden_size",
+]
+POWERS = ["(hidden_size // 4) ** -0.5", "num_hidden_layers ** 0.5", "hidden_size ** 0.5"]
+
 SOURCES = {
     "sizes that need not be equal": (Joined, HEADS, {"v_head_dim": 24}),
     "sizes of parts that need not be equal": (Matched, {"vocab_size": 1000, **PARTS}, {"image_num_attention_heads": 5}),
@@ -452,6 +510,24 @@ SOURCES = {
         Fields,
         {"vocab_size": 1000, "hidden_size": 1024, "num_heads": 32, "head_dim": 64, "rank_dim": 192},
     ),
+    **{f"the size {text}": (Formulas, {**SCANS, "formulas": [text]}) for text in OF_SCANS},
+    **{f"the size {text}": (Formulas, {**PATCHES, "formulas": [text]}) for text in OF_PATCHES},
+    **{f"the size {text}": (Formulas, {**LAYERED, "formulas": [text]}) for text in OF_LAYERS},
+    "powers of sizes": (Formulas, {**LAYERED, "formulas": [], "powers": POWERS}),
+    "lists that are sizes": (Stages, {**SMALL, "hidden_sizes": [64, 128, 256], "eos_token_id": [1, 900]}),
+    "sections, and numbers of layers": (
+        Fields,
+        {
+            **DEEP,
+            "num_attention_heads": 3,
+            "rope_parameters": {"rope_theta": 1e4, "mrope_section": [8, 12, 12]},
+            "cross_attention_layers": [3, 7],
+            "right_max_position_embeddings": 8,
+            "layer_config": {"0": {"inner_size": 128}, "9": {"inner_size": 256}},
+            "sliding_windows": [[16, 4]] * 12,
+        },
+    ),
+    "a large decoder": (Decoder, {**DECODER, "hidden_size": 8_000, "vocab_size": 100_000}),
     "tokens and sounds": (Reader, SMALL),
     "images that are left out": (Seeing, SMALL),
     "codes": (Speaker, {**SMALL, "decoder_config": {"model_type": "codes", "num_channels": 9}}),
@@ -462,4 +538,7 @@ SOURCES = {
     "inputs that are not known": (Unknown, SMALL),
 }
 
-SLOW = "a size|a module of|layers that show|other|a loop,|an image|kernels"
+SLOW = (
+    "a size|the size|lists that are|sections|a large decoder|powers|a module of|layers that show|other|a loop,"
+    "|an image|kernels"
+)
