@@ -1,6 +1,5 @@
 """Verdicts, sizes and values of comparisons with modules, one step at a time."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,7 @@ from small import load
 torch = pytest.importorskip("torch")
 
 
-from archspec import Type
 from archspec.ir.normal.arrays import Array, Arrays
-from archspec.ir.normal.bodies import apply
 from archspec.ir.normal.deep_stack import run_with_deep_stack
 from archspec.ir.ops import OPS
 from archspec.pipeline.model import get_compilation
@@ -81,34 +78,6 @@ def test_models_without_a_normal_form_are_not_proven(monkeypatch: pytest.MonkeyP
         assert found.verdict == "not proven" and found.reason == "there is no normal form: more than 5 expressions"
 
 
-def table(arrays: Arrays, values: list[float]) -> Array:
-    return apply(arrays, "table", [], {"values": values}, [Type((len(values),))])[0]
-
-
-def test_constant_tables_have_the_values_of_the_module() -> None:
-    arrays = Arrays()
-    small, large = table(arrays, [0.5, -0.25]), table(arrays, [0.5, -400.0])
-
-    def refusal(array: Array, value: Any) -> str:
-        try:
-            sides.check_table(arrays, array, value, "rope")
-        except UntranslatableError as problem:
-            return str(problem)
-        return ""
-
-    other, missing = "the constant table `rope` has other values", "the constant table `rope` has no values"
-    assert refusal(small, None) == refusal(small, torch.empty(2, device="meta")) == missing
-    assert refusal(small, torch.tensor([0.5, -0.25])) == ""
-    assert refusal(small, torch.tensor([0.5 * (1 + 1.8e-6), -0.25 * (1 - 1.8e-6)])) == ""
-    assert (
-        refusal(small, torch.tensor([0.5 * (1 + 2.2e-6), -0.25])) == refusal(small, torch.tensor([0.5, 0.25])) == other
-    )
-    assert refusal(small, torch.tensor([0.5, -0.25 - 1e-6])) == refusal(small, torch.tensor([[0.5, -0.25]])) == other
-    assert refusal(large, torch.tensor([0.5, -400.0005])) == ""
-    assert refusal(large, torch.tensor([0.500002, -400.0])) == refusal(large, torch.tensor([0.5, -400.002])) == other
-    assert refusal(small, torch.tensor([1, 0])) == "the elements of the constant table `rope` are int numbers"
-
-
 @pytest.mark.parametrize(
     ("values", "constant", "expected"),
     [
@@ -128,36 +97,6 @@ def test_constant_tables_have_the_values_of_the_module() -> None:
 )
 def test_constants_are_the_same_element_by_element(values: Any, constant: Any, expected: bool) -> None:
     assert are_same(values, constant) == expected
-
-
-def test_programs_are_for_the_least_sizes_that_modules_have() -> None:
-    class From(torch.nn.Module):
-        def __init__(self, least: int) -> None:
-            super().__init__()
-            self.least = least
-
-        def forward(self, x: Any) -> Any:
-            assert x.shape[1] >= self.least
-            return x
-
-    shorter = load(
-        "dim batch, seq\nblock Net()(x [batch, seq]) -> [batch, seq - 7] {\n  return slice(axis = 1, start = 7)(x)\n}"
-    )
-
-    def refusal(least: int, module: Any, model: Any = None) -> str:
-        capture: Any = SimpleNamespace(least={"batch": sides.MIN_EXPORTED_SIZE, "seq": least}, excluded=set(), most={})
-        body = get_compilation(model or load(DOUBLED)).body
-        try:
-            sides.require_all_sizes(capture, module, dict(body.inputs), body, {"batch": 3, "seq": 99})
-        except UntranslatableError as problem:
-            return str(problem)
-        return ""
-
-    reason = "it can only be exported where `seq` is at least"
-    assert refusal(sides.MIN_EXPORTED_SIZE, From(1)) == refusal(4, From(4)) == refusal(64, From(64)) == ""
-    assert refusal(sides.MIN_EXPORTED_SIZE + 1, From(1)) == f"{reason} {sides.MIN_EXPORTED_SIZE + 1}"
-    assert refusal(4, From(3)) == refusal(4, From(5)) == f"{reason} 4" and refusal(65, From(65)) == f"{reason} 65"
-    assert refusal(9, From(1), shorter) == "" and refusal(10, From(1), shorter) == f"{reason} 10"
 
 
 def test_example_sizes_are_large_enough_and_different() -> None:
