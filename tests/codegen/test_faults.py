@@ -156,11 +156,7 @@ block Net(n = 4, m = 2)(x [..., n, 3], y [n, batch, m] = none, z int [2 * n, bat
     x, y, z = torch.zeros(5, 4, 3), torch.zeros(4, 7, 2), torch.zeros(8, 7, 9, dtype=torch.int64)
     for given in ((x,), (x, y), (x, y, z), (x[0],), (x[None],)):
         assert module(*given).shape == given[0].shape
-    wrong = {
-        "x": (x[:, :3],),
-        "y": (x, y[:, :, :1]),
-        "z": (x, y, z[:7]),
-    }
+    wrong = {"x": (x[:, :3],), "y": (x, y[:, :, :1]), "z": (x, y, z[:7])}
     for name, given in wrong.items():
         with pytest.raises(ValueError, match=f"^{name} has shape"):
             module(*given)
