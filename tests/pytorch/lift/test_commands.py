@@ -188,6 +188,21 @@ def test_images_for_a_model_of_timm_have_its_size(config: Any, images: str, monk
     assert result.status and "--input cannot be combined with `timm:tiny`: its inputs are known" in result.errors
 
 
+def test_models_of_torchvision_take_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = torch.nn.Conv2d(3, 4, 3)
+    models = SimpleNamespace(list_models=lambda: ["tiny"], get_model=lambda name, weights: module)
+    monkeypatch.setitem(sys.modules, "torchvision", SimpleNamespace(models=models))
+    monkeypatch.setitem(sys.modules, "torchvision.models", models)
+    assert "(input [batch, 3, 224, 224])" in testing.run("lift", "torchvision:tiny").output
+    assert "torchvision has no model `large`" in messages([["torchvision:large"]])
+
+
+def test_configurations_need_transformers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(BERT))
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    assert "transformers is required but not installed" in messages([[str(tmp_path)]])
+
+
 @pytest.mark.slow
 def test_modules_beside_a_configuration_are_named(tmp_path: Path) -> None:
     pytest.importorskip("transformers")

@@ -59,9 +59,19 @@ def tied_sequence() -> torch.nn.Module:
     return module
 
 
+def many_layers() -> torch.nn.Module:
+    """Layers and functions that one line has no room to import."""
+    nn = torch.nn
+    layers = [nn.Linear(8, 8), nn.LayerNorm(8), nn.RMSNorm(8, 1e-6), nn.Conv1d(5, 5, 1), nn.GroupNorm(5, 5)]
+    functions = [nn.ReLU(), nn.GELU(), nn.SiLU(), nn.Mish(), nn.ELU(), nn.SELU(), nn.Softsign(), nn.Tanhshrink()]
+    others = [nn.Hardtanh(), nn.Hardswish(), nn.ReLU6(), nn.LeakyReLU(), nn.Hardsigmoid(), nn.GLU()]
+    return nn.Sequential(*layers, *functions, *others)
+
+
 IDS = torch.randint(0, 30, (2, 7))
 
 CASES = {
+    "many names of the library": (many_layers, (torch.randn(2, 5, 8),)),
     "a sequence": (
         lambda: torch.nn.Sequential(torch.nn.Linear(12, 20), torch.nn.ReLU(), torch.nn.Linear(20, 7)),
         (torch.randn(3, 12),),

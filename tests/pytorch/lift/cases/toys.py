@@ -343,6 +343,66 @@ class Reader(Toy):
         return x if input_features is None else x + input_features.mean((1, 2))[:, None, None]
 
 
+class Acting(nn.Module):
+    """States, actions and rewards at steps."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__()
+        self.config = config
+        self.states, self.actions = [nn.Linear(size, config.hidden_size) for size in (config.state_dim, config.act_dim)]
+        self.rewards, self.steps = nn.Linear(1, config.hidden_size), nn.Embedding(config.steps, config.hidden_size)
+
+    def forward(
+        self, states: Any, actions: Any, rewards: Any, returns_to_go: Any, timesteps: Any, attention_mask: Any
+    ) -> Any:
+        x = self.states(states) + self.actions(actions) + self.rewards(rewards - returns_to_go)
+        return (x + self.steps(timesteps % self.config.steps)) * attention_mask[..., None]
+
+
+class Boxed(Toy):
+    """Tokens with boxes, of two kinds."""
+
+    def forward(self, input_ids: Any, bbox: Any, token_type_ids: Any = None) -> Any:
+        return self.words(input_ids) * bbox.sum(-1, keepdim=True) + token_type_ids[..., None]
+
+
+class Coded(Toy):
+    """Several streams of codes."""
+
+    def forward(self, input_ids: Any) -> Any:
+        if input_ids.dim() != 3 or input_ids.shape[-1] != self.config.num_codebooks + 1:
+            raise ValueError("not the streams")
+        return self.words(input_ids).sum(2)
+
+
+class Documented(nn.Module):
+    """Frames of sound, whose axes are documented."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__()
+        self.config, self.proj = config, nn.Linear(config.num_mel_bins, config.hidden_size)
+
+    def forward(self, input_features: Any) -> Any:
+        """Apply a layer to frames.
+
+        input_features (`torch.FloatTensor` of shape `(batch_size, sequence_length, num_mel_bins)`): frames
+        """
+        return self.proj(input_features)
+
+
+class Squares(nn.Module):
+    """Sounds as images that are as high as wide."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__()
+        self.config, self.conv = config, nn.Conv2d(1, config.hidden_size, config.spec_size // 4)
+
+    def forward(self, input_features: Any) -> Any:
+        if input_features.dim() != 4:
+            raise ValueError("not an image")
+        return self.conv(input_features)
+
+
 class Seeing(Toy):
     """Images that the class takes, and is not lifted with."""
 
@@ -529,6 +589,11 @@ SOURCES = {
     ),
     "a large decoder": (Decoder, {**DECODER, "hidden_size": 8_000, "vocab_size": 100_000}),
     "tokens and sounds": (Reader, SMALL),
+    "steps of an actor": (Acting, {"hidden_size": 96, "state_dim": 17, "act_dim": 6, "steps": 50}),
+    "tokens with boxes": (Boxed, SMALL),
+    "streams of codes": (Coded, {**SMALL, "num_codebooks": 4}),
+    "frames whose axes are documented": (Documented, {"hidden_size": 96, "num_mel_bins": 40}),
+    "sounds as images": (Squares, {"hidden_size": 96, "spec_size": 64, "num_mel_bins": 16}),
     "images that are left out": (Seeing, SMALL),
     "codes": (Speaker, {**SMALL, "decoder_config": {"model_type": "codes", "num_channels": 9}}),
     "several sequences": (Several, SMALL),
