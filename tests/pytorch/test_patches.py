@@ -1,9 +1,7 @@
 """What is changed around a call of a module while it is exported or compared, and is as before afterwards."""
 
-import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
@@ -12,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from graphs import run, text_of, traced
 
-from archspec.pytorch.patches.known_numbers import known_number_mode, namespaces, symbolic_len
+from archspec.pytorch.patches.known_numbers import known_number_mode, symbolic_len
 from archspec.pytorch.patches.own_operations import embedding_bag_mode, recurrent_layer_mode
 from archspec.pytorch.patches.precision import in_float64, keeps_rounded, with_epsilon_of
 
@@ -132,44 +130,6 @@ def page_of(name: str) -> list[str]:
 
 def test_programs_before_and_after(golden: Callable[[str, str], None]) -> None:
     golden("passes/patches.txt", "\n".join([line for name in PATCHES for line in page_of(name)]))
-
-
-def file_with(text: str, name: str = "its.own") -> Any:
-    """The classes of a file that is imported as a module, or is not."""
-    module = ModuleType(name)
-    exec(compile(text, "its_own.py", "exec"), vars(module))
-    return module
-
-
-LONG = "from torch import nn\nclass Long(nn.Module):\n    def forward(self, x):\n        return len(x)\n"
-
-
-def test_lengths_are_sizes_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
-    file = file_with(LONG)
-    monkeypatch.setitem(sys.modules, "its.own", file)
-    module = nn.Sequential(file.Long())
-    assert [names["__name__"] for names in namespaces(module)] == ["its.own"]
-    with symbolic_len(module):
-        length = vars(file)["len"]
-        assert length(torch.zeros(3, 5)) == 3 and length([1, 2]) == 2
-        with pytest.raises(TypeError):
-            length(torch.zeros(()))
-    assert "len" not in vars(file)
-    with pytest.raises(ValueError, match="inside"), symbolic_len(module):
-        raise ValueError("inside")
-    assert "len" not in vars(file)
-
-
-def test_files_that_are_not_imported_have_names_too() -> None:
-    first, second = file_with(LONG), file_with(LONG, "another")
-    module = nn.Sequential(first.Long(), second.Long(), second.Long())
-    assert [names["__name__"] for names in namespaces(module)] == ["another", "its.own"]
-    vars(second)["len"] = own = object()
-    with symbolic_len(module):
-        assert vars(second)["len"] is own and vars(first)["len"] is not own
-    assert vars(second)["len"] is own and "len" not in vars(first)
-    unnamed = file_with(LONG, "")
-    assert namespaces(unnamed.Long()) == namespaces(nn.Linear(2, 2)) == []
 
 
 def test_computations_in_float64() -> None:
