@@ -12,6 +12,7 @@ import pytest
 from paths import ROOT
 
 import archspec
+from archspec.app.cli.arguments import parsers
 from archspec.testing import main
 
 GOOD = """

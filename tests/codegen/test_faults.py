@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 import torch_compare
+from building import build
 from paths import DATA
 from small import load
 from torch_texts import MODEL
 
 import archspec
-from archspec.codegen.build import torch_source
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
@@ -21,8 +21,12 @@ MODELS = [
 
 
 def fault(name: str, **overrides: Any) -> archspec.Model:
+    return archspec.load(path_of(name), **overrides)
+
+
+def path_of(name: str) -> str:
     file, _, model = name.partition(":")
-    return archspec.load(f"{FAULTS / file}.arch:{model}", **overrides)
+    return f"{FAULTS / file}.arch:{model}"
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -75,7 +79,7 @@ layer Net()(x [4]) -> [4] {{
 
 def classes(name: str) -> dict[str, Any]:
     namespace: dict[str, Any] = {}
-    exec(torch_source(fault(name)), namespace)
+    exec(build(path_of(name)), namespace)
     return namespace
 
 
@@ -122,7 +126,7 @@ layer Net(n = 4, k = 1, flag = true)(x [n]) -> [n] {{
 }}
 """
     namespace: dict[str, Any] = {}
-    exec(torch_source(load(text)), namespace)
+    exec(build(text), namespace)
     namespace["Net"]()
     for numbers in CONDITIONS[condition]:
         with pytest.raises(archspec.ArchError, match="as required"):
@@ -152,11 +156,7 @@ block Net(n = 4, m = 2)(x [..., n, 3], y [n, batch, m] = none, z int [2 * n, bat
     x, y, z = torch.zeros(5, 4, 3), torch.zeros(4, 7, 2), torch.zeros(8, 7, 9, dtype=torch.int64)
     for given in ((x,), (x, y), (x, y, z), (x[0],), (x[None],)):
         assert module(*given).shape == given[0].shape
-    wrong = {
-        "x": (x[:, :3],),
-        "y": (x, y[:, :, :1]),
-        "z": (x, y, z[:7]),
-    }
+    wrong = {"x": (x[:, :3],), "y": (x, y[:, :, :1]), "z": (x, y, z[:7])}
     for name, given in wrong.items():
         with pytest.raises(ValueError, match=f"^{name} has shape"):
             module(*given)

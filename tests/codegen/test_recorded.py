@@ -5,18 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from recorded import (
-    PARTS,
-    SEQUENCES,
-    WHOLE,
-    Case,
-    Record,
-    applications,
-    hidden_states,
-    load,
-    record,
-    recorded_names,
-)
+from recorded import PARTS, SEQUENCES, WHOLE, Case, Record, applications, hidden_states, load, record, recorded_names
 from reference import Array
 
 import archspec

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 import torch_compare
 import torch_texts
+from building import build
 from bundled import SIZES_ONLY
-from small import DENSE, SCALE, load
+from small import SCALE, load
 
 import archspec
-from archspec.codegen.build import torch_source
-from archspec.pipeline.model import get_compilation
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
@@ -39,7 +38,7 @@ def test_models_that_are_left_out_have_only_other_sizes(name: str) -> None:
     CLIP's sizes are those of its parts, which are not overridden.
     """
     small = torch_texts.small(name)
-    sources = (torch_source(archspec.load(each, **small)) for each in (name, SIZES_ONLY[name]))
+    sources = (build(each, **small) for each in (name, SIZES_ONLY[name]))
     one, other = (ast.dump(ast.Module(ast.parse(source).body[1:], [])) for source in sources)
     assert one == other
 
@@ -48,7 +47,7 @@ def test_ruff_finds_nothing_in_any_file(tmp_path: Path) -> None:
     files = tmp_path / "files"
     files.mkdir()
     for i, text in enumerate(TEXTS):
-        (files / f"file_{i}.py").write_text(torch_source(text.load(tmp_path)), encoding="utf-8")
+        (files / f"file_{i}.py").write_text(torch_compare.torch_source(text.load(tmp_path)), encoding="utf-8")
     assert torch_compare.lint(files) == ""
 
 
@@ -78,10 +77,7 @@ def in_half_precision(model: archspec.Model, dtype: Any) -> None:
     module = archspec.to_torch(model)
     module.load_state_dict(whole.state_dict())
     module = module.to(dtype).eval()
-    weights = {name: tensor.numpy() for name, tensor in whole.state_dict().items()}
-    found = torch_compare.random_inputs(get_compilation(model).body, torch_compare.SIZES[0], weights)
-    assert found is not None
-    inputs = torch_compare.by_parameter(model, whole, found[0])
+    inputs = torch_compare.named_inputs(model, whole)
     halves = {name: x.to(dtype) if x.is_floating_point() else x for name, x in inputs.items()}
     with torch.no_grad():
         expected, got = whole(**inputs), module(**halves)
@@ -147,7 +143,7 @@ SETTLED = {
 def test_a_class_refuses_numbers_that_it_was_not_written_for(case: str) -> None:
     """Where a model settles a condition, the code has one side of it only, and says so of other numbers."""
     hyper, body, other = SETTLED[case]
-    model = load(
+    source = build(
         f"""{SCALE}
 fn twice(n)(x [...]) -> [...] {{
   return x * 2.0 if n > 1 else x
@@ -164,72 +160,8 @@ block Net({hyper})(x [4]) -> [4] {{
 """
     )
     namespace: dict[str, Any] = {}
-    exec(torch_source(model), namespace)
+    exec(source, namespace)
     x = torch.zeros(4)
     namespace["Net"]()(x)
     with pytest.raises((ValueError, TypeError), match=r"three is bad|unexpected keyword"):
         namespace["Net"](**other)(x)
-
-
-# What has no form in PyTorch ----------------------------------------------------------------------------------------
-
-REFUSED = {
-    "an operation handed on that is no function": (
-        "block Net(f = neg)(x [4]) -> [4] {\n  return x |> (f if true else f)\n}",
-        None,
-    ),
-    "a convolution over four axes": (
-        "layer Net(n = 2)(x [1, n, 4, 4, 4, 4]) -> [1, n, 4, 4, 4, 4] {\n"
-        "  w: param [n, n, 1, 1, 1, 1]\n  return conv(x, .w)\n}",
-        "one, two or three axes",
-    ),
-    "the one name that modules keep": (
-        f"{DENSE}block Net(n = 2)(x [n]) -> [n] {{\n  return x |> training: Dense(n)\n}}",
-        "training",
-    ),
-    "functions that are called differently": (
-        "fn one(x [...]) -> [...] { return x * 2 }\n"
-        "fn two(n = 3)(x [...]) -> bool [...] { return x > n }\n"
-        "block Net(fs = [one, two])(x [4]) -> ([4], bool [4]) {\n  return ff(fs[0])(x), gg(fs[1])(x)\n}\n"
-        "fn ff(f)(x [4]) -> [4] { return f(x) }\n"
-        "fn gg(f)(x [4]) -> bool [4] { return f(x) }",
-        None,
-    ),
-    "parts that are made differently": (
-        f"{DENSE}{SCALE}block Net(n = 2)(x [n]) -> [n] {{\n"
-        "  return x |> l[i]: (Scale if i > 0 else Dense)(..) for i in 0..2\n}",
-        None,
-    ),
-    "a stream that changes its type": (
-        "block Net(n = 3)(x int [4]) -> [4] {\n  return x |> * 0.5 for i in 0..n\n}",
-        "type from one iteration to the next",
-    ),
-    "a parameter, a buffer or nothing": (
-        "layer Kinds(n, k)(x [n]) -> [n] {\n  w: param [n] if k == 0\n  w: buffer [n] if k == 1\n"
-        "  return x * .w if k < 2 else x\n}\n"
-        "block Net(n = 4)(x [n]) -> [n] {\n  return x |> a[i]: Kinds(n, i) for i in 0..3\n}",
-        "a parameter in one use, a buffer in another",
-    ),
-    "a number in one case, a tensor in another": (
-        "block Net(n = 3)(x [4], y [4] = none) -> [4] {\n  z = y if y != none else n\n  return x * z\n}",
-        "a number in another",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_has_no_form_is_refused_with_its_place(case: str) -> None:
-    """Or it is right: what is refused today may be translated tomorrow."""
-    text, message = REFUSED[case]
-    model = load(text)
-    if message is None:
-        try:
-            torch_compare.agrees(model)
-        except archspec.ArchError as error:
-            (found,) = error.diagnostics
-            assert found.code == "untranslatable" and found.span is not None
-        return
-    with pytest.raises(archspec.ArchError, match=message) as caught:
-        torch_source(model)
-    (found,) = caught.value.diagnostics
-    assert found.code == "untranslatable" and found.span is not None

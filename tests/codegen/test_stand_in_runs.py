@@ -82,11 +82,7 @@ WRONG = {
         "self.ids = nn.Parameter(torch.arange(n), requires_grad=False)",
         "`ids` is a parameter",
     ),
-    "a buffer for a parameter": (
-        "self.table = nn.Parameter(",
-        "self._buffers['table'] = kept(",
-        "`table` is a buffer",
-    ),
+    "a buffer for a parameter": ("self.table = nn.Parameter(", "self._buffers['table'] = kept(", "`table` is a buffer"),
     "an element type": ("torch.arange(n)", "torch.full((n,), 0.5)", "`ids` is of type "),
     "a wider type": ("torch.get_default_dtype()", "torch.float64", "`table` is of type "),
     "trained": (".requires_grad_(False)", "", "`c.weight` is trainable"),

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 import torch_compare
+from building import build
 from library import BASES, BATCH, BIASED, TOKENS, WINDOWS, stored
 from reference import Array
 from small import load
 
 import archspec
-from archspec.codegen.build import torch_source
 
 torch: Any = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
@@ -238,7 +238,7 @@ block Net(n = 4)(x [batch, n, length]) -> [batch, 6, length + 2] {
 
 def test_own_layers_that_are_modules_of_pytorch() -> None:
     """However they are written, and with other initial values."""
-    source = torch_source(load(KINDS))
+    source = build(KINDS)
     assert "class Either(nn.ConvTranspose1d)" in source and "class Norm(nn.BatchNorm1d)" in source
     state = archspec.to_torch(load(KINDS)).state_dict()
     assert state["norm.running_mean"].tolist() == [0.5] * 4 and state["norm.running_var"].tolist() == [1.0] * 4

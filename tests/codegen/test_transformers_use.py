@@ -10,7 +10,6 @@ import pytest
 from trained import STEPS, TINY
 
 import archspec
-from archspec.codegen.transformers.fragments import RESERVED_CONFIG_NAMES, RESERVED_MODEL_NAMES, RESERVED_OUTPUT_NAMES
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -364,23 +363,3 @@ def test_pipelines_run(block: str, task: str, tmp_path: Path) -> None:
     pipe = transformers.pipeline(task, model=str(folder), tokenizer=tokenizer_of(folder), trust_remote_code=True)
     assert pipe("a small [MASK] of words")
     assert type(pipe.model).__name__ == block
-
-
-def test_names_that_transformers_takes() -> None:
-    class Configuration(transformers.PreTrainedConfig):
-        model_type = "x"
-
-    class Model(transformers.PreTrainedModel, transformers.GenerationMixin):
-        config_class = Configuration
-
-        def __init__(self, config: Any) -> None:
-            super().__init__(config)  # pyright: ignore[reportUnknownMemberType]
-            self.post_init()
-
-    def public(something: object) -> set[str]:
-        return {name for name in dir(something) if not name.startswith("_")}
-
-    assert public(Model(Configuration())) - public(torch.nn.Module()) <= RESERVED_MODEL_NAMES
-    generation = set(transformers.GenerationConfig._get_default_generation_params())
-    assert public(Configuration()) | generation <= RESERVED_CONFIG_NAMES
-    assert public(transformers.utils.ModelOutput) <= RESERVED_OUTPUT_NAMES

@@ -1,5 +1,6 @@
 """The graph of every bundled model, at every level."""
 
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from paths import DATA
 from small import load
 
 import archspec
+from archspec.drawing.graph.formats import format_graph, format_model
+from archspec.testing import main
 
 MODELS = archspec.models()
 VIEWS: list[dict[str, Any]] = [

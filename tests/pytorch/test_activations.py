@@ -8,7 +8,6 @@ from small import load
 
 import archspec
 from archspec import Polynomial
-from archspec.core.algebra import substitute
 
 torch = pytest.importorskip("torch")
 
@@ -26,7 +25,7 @@ def inputs_of(model: archspec.Model, sizes: dict[str, int], device: str) -> dict
     dtypes = {"real": torch.float32, "int": torch.int64, "bool": torch.bool}
     given: dict[str, Any] = {}
     for name, type in model.inputs.items():
-        shape = [substitute(size, sizes) if isinstance(size, Polynomial) else size for size in type.shape]
+        shape = [size.at(sizes) if isinstance(size, Polynomial) else size for size in type.shape]
         given[name] = torch.ones(shape, dtype=dtypes[type.dtype], device=device)
     return given
 
@@ -176,7 +175,7 @@ def test_formulas_of_activations_are_what_numbers_are(spec: str, overrides: dict
     for more in (0, 5):
         sizes = {name: least + more * i for i, (name, least) in enumerate(found.least.items(), 1)}
         numbers = archspec.cost(model, dims=sizes, attention=attention).activations
-        assert numbers is not None and substitute(found.bytes, sizes) == numbers.bytes
+        assert numbers is not None and found.bytes.at(sizes) == numbers.bytes
     try:
         half = archspec.cost(model, batch=1, attention=attention).activations
     except archspec.ArchError as error:  # the kernel of a convolution may be chosen by the sizes then
@@ -184,7 +183,7 @@ def test_formulas_of_activations_are_what_numbers_are(spec: str, overrides: dict
         return
     whole = archspec.cost(model, dims=dict.fromkeys(sizes_of(model), 7) | {"batch": 1}, attention=attention).activations
     assert half is not None and whole is not None and "batch" not in half.least
-    assert substitute(half.bytes, dict.fromkeys(sizes_of(model), 7)) == whole.bytes
+    assert half.bytes.at(dict.fromkeys(sizes_of(model), 7)) == whole.bytes
 
 
 def test_activations_of_weights_cut_off_and_of_inputs_python_names_otherwise() -> None:

@@ -1,6 +1,5 @@
 """Verdicts, sizes and values of comparisons with modules, one step at a time."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,23 +8,15 @@ from small import load
 
 torch = pytest.importorskip("torch")
 
-from graphs import Program, run, traced
 
-from archspec import Type
 from archspec.ir.normal.arrays import Array, Arrays
-from archspec.ir.normal.bodies import apply
 from archspec.ir.normal.deep_stack import run_with_deep_stack
-from archspec.ir.normal.forms.along import total
-from archspec.ir.normal.origins import LocationIndex
 from archspec.ir.ops import OPS
 from archspec.pipeline.model import get_compilation
-from archspec.pytorch.numeric.constants import Constants, are_same
+from archspec.pytorch.numeric.constants import are_same
 from archspec.pytorch.numeric.evaluate import Evaluation, EvaluationError
-from archspec.pytorch.passes.in_place import functionalize
-from archspec.pytorch.passes.programs import guards_of
-from archspec.pytorch.patches.known_numbers import Quotient, known_number_mode
 from archspec.pytorch.prove import api, sides
-from archspec.pytorch.prove.numeric import FLOAT32_TOLERANCE, RELATIVE_TOLERANCE, flat, largest_error
+from archspec.pytorch.prove.numeric import FLOAT32_TOLERANCE, RELATIVE_TOLERANCE, largest_error
 from archspec.pytorch.values.arguments import UntranslatableError
 
 DOUBLED = """
@@ -87,43 +78,6 @@ def test_models_without_a_normal_form_are_not_proven(monkeypatch: pytest.MonkeyP
         assert found.verdict == "not proven" and found.reason == "there is no normal form: more than 5 expressions"
 
 
-def test_modules_have_as_many_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
-    def double(arrays: Arrays, module: Any, body: Any, *_: object) -> list[Array]:
-        return sides.model_outputs(arrays, body) * 2
-
-    monkeypatch.setattr(api, "module_outputs", double)
-    found = api.equivalent(load(DOUBLED), Doubled())
-    assert found.verdict == "different" and found.reason == "2 outputs instead of 1"
-
-
-def table(arrays: Arrays, values: list[float]) -> Array:
-    return apply(arrays, "table", [], {"values": values}, [Type((len(values),))])[0]
-
-
-def test_constant_tables_have_the_values_of_the_module() -> None:
-    arrays = Arrays()
-    small, large = table(arrays, [0.5, -0.25]), table(arrays, [0.5, -400.0])
-
-    def refusal(array: Array, value: Any) -> str:
-        try:
-            sides.check_table(arrays, array, value, "rope")
-        except UntranslatableError as problem:
-            return str(problem)
-        return ""
-
-    other, missing = "the constant table `rope` has other values", "the constant table `rope` has no values"
-    assert refusal(small, None) == refusal(small, torch.empty(2, device="meta")) == missing
-    assert refusal(small, torch.tensor([0.5, -0.25])) == ""
-    assert refusal(small, torch.tensor([0.5 * (1 + 1.8e-6), -0.25 * (1 - 1.8e-6)])) == ""
-    assert (
-        refusal(small, torch.tensor([0.5 * (1 + 2.2e-6), -0.25])) == refusal(small, torch.tensor([0.5, 0.25])) == other
-    )
-    assert refusal(small, torch.tensor([0.5, -0.25 - 1e-6])) == refusal(small, torch.tensor([[0.5, -0.25]])) == other
-    assert refusal(large, torch.tensor([0.5, -400.0005])) == ""
-    assert refusal(large, torch.tensor([0.500002, -400.0])) == refusal(large, torch.tensor([0.5, -400.002])) == other
-    assert refusal(small, torch.tensor([1, 0])) == "the elements of the constant table `rope` are int numbers"
-
-
 @pytest.mark.parametrize(
     ("values", "constant", "expected"),
     [
@@ -145,93 +99,6 @@ def test_constants_are_the_same_element_by_element(values: Any, constant: Any, e
     assert are_same(values, constant) == expected
 
 
-class Tabled(torch.nn.Module):
-    def __init__(self, values: list[float]) -> None:
-        super().__init__()
-        self.scale = torch.nn.Buffer(torch.tensor(values), persistent=False)
-
-    def forward(self, x: Any) -> Any:
-        return x * self.scale
-
-
-TABLED = """
-dim batch
-block Net()(x [batch, 2]) -> [batch, 2] {
-  scale: const [2] = table([1.0, 0.5])
-  return x * .scale
-}
-"""
-
-
-def test_tables_of_modules_are_those_of_the_model() -> None:
-    body = get_compilation(load(TABLED)).body
-    arrays = Arrays()
-    (expected,) = sides.model_outputs(arrays, body)
-
-    def outputs(values: list[float]) -> list[Array]:
-        return sides.module_outputs(arrays, Tabled(values), body, LocationIndex(arrays), Constants(arrays))
-
-    assert outputs([1.0, 0.5]) == [expected]
-    with pytest.raises(UntranslatableError, match=r"^the constant table `scale` has other values$"):
-        outputs([1.0, 0.25])
-
-
-def test_programs_for_some_sizes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    body = get_compilation(load(DOUBLED)).body
-    inputs = dict(body.inputs)
-
-    class UpTo(torch.nn.Module):
-        def forward(self, x: Any) -> Any:
-            assert x.shape[1] <= 9
-            return x
-
-    def refusal(most: int, module: Any) -> str:
-        capture: Any = SimpleNamespace(least={}, excluded=set(), most={"seq": most})
-        try:
-            sides.require_all_sizes(capture, module, inputs, body, {"batch": 3, "seq": 5})
-        except UntranslatableError as problem:
-            return str(problem)
-        return ""
-
-    assert refusal(9, UpTo()) == refusal(12, UpTo()) == refusal(sides.MAX_CALLED_LENGTH, UpTo()) == ""
-    assert refusal(8, UpTo()) == "it can only be exported where `seq` is at most 8"
-    assert refusal(9, Doubled()) == "it can only be exported where `seq` is at most 9"
-    assert (
-        refusal(sides.MAX_CALLED_LENGTH + 1, UpTo())
-        == f"it can only be exported where `seq` is at most {sides.MAX_CALLED_LENGTH + 1}"
-    )
-
-
-def test_programs_are_for_the_least_sizes_that_modules_have() -> None:
-    class From(torch.nn.Module):
-        def __init__(self, least: int) -> None:
-            super().__init__()
-            self.least = least
-
-        def forward(self, x: Any) -> Any:
-            assert x.shape[1] >= self.least
-            return x
-
-    shorter = load(
-        "dim batch, seq\nblock Net()(x [batch, seq]) -> [batch, seq - 7] {\n  return slice(axis = 1, start = 7)(x)\n}"
-    )
-
-    def refusal(least: int, module: Any, model: Any = None) -> str:
-        capture: Any = SimpleNamespace(least={"batch": sides.MIN_EXPORTED_SIZE, "seq": least}, excluded=set(), most={})
-        body = get_compilation(model or load(DOUBLED)).body
-        try:
-            sides.require_all_sizes(capture, module, dict(body.inputs), body, {"batch": 3, "seq": 99})
-        except UntranslatableError as problem:
-            return str(problem)
-        return ""
-
-    reason = "it can only be exported where `seq` is at least"
-    assert refusal(sides.MIN_EXPORTED_SIZE, From(1)) == refusal(4, From(4)) == refusal(64, From(64)) == ""
-    assert refusal(sides.MIN_EXPORTED_SIZE + 1, From(1)) == f"{reason} {sides.MIN_EXPORTED_SIZE + 1}"
-    assert refusal(4, From(3)) == refusal(4, From(5)) == f"{reason} 4" and refusal(65, From(65)) == f"{reason} 65"
-    assert refusal(9, From(1), shorter) == "" and refusal(10, From(1), shorter) == f"{reason} 10"
-
-
 def test_example_sizes_are_large_enough_and_different() -> None:
     body = get_compilation(
         load("""
@@ -247,52 +114,6 @@ block Net()(x [a], y [b, c]) -> (p [a - 7], q [b - 6]) {
     assert sides.example_sizes(body, 4) == {"a": 16, "b": 24, "c": 8}
 
 
-def test_functions_without_values_are_not_evaluated() -> None:
-    arrays = Arrays()
-    e = arrays.elements
-    x = arrays.stored("input", "x", (2,), "real")
-
-    def refusal(array: Array) -> str:
-        with pytest.raises(EvaluationError) as found:
-            Evaluation(arrays, {("input", "x"): torch.tensor([-1.5, 2.5])}, {}).array(array)
-        return str(found.value)
-
-    assert refusal(arrays.array((2,), e.apply("unheard", (x.element,), "real"))) == "`unheard` is not evaluated"
-    assert refusal(arrays.array((), e.table.make("odd", (), "real", 0))) == "`odd` is not evaluated"
-    (found,) = arrays.opaque("unheard", (), [x], [((2,), "real")])
-    assert refusal(found) == "`unheard` is not evaluated"
-    whole = arrays.array((2,), e.apply("int", (x.element,), "int"))
-    values = Evaluation(arrays, {("input", "x"): torch.tensor([-1.5, 2.5])}, {}).array(whole)
-    assert values.tolist() == [-1, 2] and values.dtype == torch.int64
-
-
-def test_sums_of_choices_are_those_of_their_sides() -> None:
-    x, mask = torch.arange(6.0).reshape(2, 3), torch.tensor([[True], [False]])
-    arrays = Arrays()
-    given = [arrays.stored("input", name, shape, dtype) for name, shape, dtype in (
-        ("x", (2, 3), "real"), ("mask", (2, 1), "bool"))]  # fmt: skip
-    e = arrays.elements
-    shifted = arrays.each((2, 3), lambda e, part: e.combination([(2.0, part)], 0.5), given[0])
-    chosen = arrays.each((2, 3), lambda e, *parts: e.where(*parts), given[1], shifted, arrays.array((), e.number(3.0)))
-    found = Evaluation(arrays, {("input", "x"): x, ("input", "mask"): mask}, {}).array(
-        total(arrays, chosen, [1], False)
-    )
-    assert found.tolist() == torch.where(mask, 2 * x + 0.5, 3.0).sum(1).tolist()
-
-
-def test_other_outputs_than_tensors_have_no_values() -> None:
-    x, y = torch.zeros(2), torch.ones(3)
-    assert flat(None) == flat(2.5) == flat("text") == flat(False) == []
-    found = flat({"a": (x, None, [1, y]), "b": {"c": x}})
-    assert [item is given for item, given in zip(found, (x, y, x), strict=True)] == [True] * 3
-
-
-def test_programs_of_known_sizes_have_no_guards() -> None:
-    program = Program()
-    program.input("x", torch.empty(2))
-    assert guards_of(program) == []  # type: ignore[arg-type]
-
-
 def test_errors_of_deep_computations_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     def depth(n: int) -> int:
         return 1 + depth(n - 1) if n else 0
@@ -303,71 +124,6 @@ def test_errors_of_deep_computations_are_raised(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("sys.platform", "emscripten")
     monkeypatch.setattr("threading.Thread", None)
     assert run_with_deep_stack(lambda: 3) == 3
-
-
-def test_numbers_are_exact() -> None:
-    third, half = Quotient(1, 3), Quotient(1, 2)
-    assert third.plus(half) == (5, 6) and third.plus(third) == (2, 3) and third.minus(half) == (-1, 6)
-    assert half.subtract_from(third) == (-1, 6) and half.negative() == (-1, 2) and third.times(half) == (1, 6)
-    assert Quotient(12, 5).over(Quotient(4)) == (3, 5) and Quotient(12).over(Quotient(4, 3)) == (9, 1)
-    assert Quotient(12).over(Quotient(5, 3)) == (36, 5) and Quotient(7).over(Quotient(2)) == (7, 2)
-    assert Quotient(1).over(Quotient(0)) is None and Quotient(1).over(Quotient(-1)) is None
-    assert Quotient(-7, 2).floor() == (-4, 1) and Quotient(-7, 2).ceil() == (-3, 1) and Quotient(6).floor() == (6, 1)
-    assert Quotient(7).floor_over(Quotient(2)) == (3, 1) and Quotient(7).floor_over(Quotient(0)) is None
-    assert Quotient(8).ceil() == (8, 1)
-
-
-class Numbered(torch.nn.Module):
-    """Parts of `x` whose sizes are computed of a number that is a tensor."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__()
-        self.number = torch.nn.Buffer(torch.tensor(number), persistent=False)
-        self.stored = torch.nn.Buffer(torch.tensor(number))
-
-    def forward(self, x: Any) -> Any:
-        half = self.number // 2
-        return (
-            x[: self.number, half : half + 1 : self.number - 3],
-            x[half],
-            (self.number / 1).floor().long().item() - half.item(),
-            int(self.stored),
-            torch.arange(self.number - half),
-            x.narrow(0, half, half + 1),
-        )
-
-
-def test_numbers_of_modules_are_known_while_they_run() -> None:
-    module, x = Numbered(5), torch.arange(36).reshape(6, 6)
-    with known_number_mode(module):
-        part, row, left, stored, places, narrow = module(x)
-    assert part.equal(x[:5, 2:3:2]) and row.equal(x[2]) and (left, stored) == (3, 5)
-    assert places.equal(torch.arange(3)) and narrow.equal(x[2:5])
-    with known_number_mode(module):
-        assert ((module.number / 2).long() * 2).item() == 4 and ((module.number / 2) * 2).long().item() == 5
-        assert x.float().dtype is torch.float32 and torch.zeros(3).add_(1.0).tolist() == [1.0] * 3
-    large = Numbered(2**24 + 1)
-    with known_number_mode(large):
-        assert (large.number / 1).long().item() == 2**24 + 1
-        assert int(large.stored / 1) == 2**24
-        assert isinstance(large.number.item(), int)
-        with pytest.raises(UntranslatableError, match=r"^it changes a number in place$"):
-            large.number.add_(1)
-
-
-def changed_through_views(x: Any) -> Any:
-    y = x * 2.0
-    y.detach()[1].add_(3.0)
-    torch.ops.aten.alias.default(y).transpose(0, 1)[0].mul_(5.0)
-    return y
-
-
-def test_changes_through_other_names_of_a_tensor() -> None:
-    x = torch.arange(6.0).reshape(2, 3)
-    program = traced(changed_through_views, x)
-    assert functionalize(program)
-    assert not [node for node in program.graph.nodes if str(node.target).endswith("_.Tensor")]
-    np.testing.assert_array_equal(run(program, x)[0], changed_through_views(x))
 
 
 def test_loops_do_not_depend_on_their_own_iterations() -> None:

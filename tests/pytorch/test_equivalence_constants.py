@@ -7,10 +7,7 @@ from small import load
 
 torch = pytest.importorskip("torch")
 
-from archspec import Type, equivalent
-from archspec.ir.normal.arrays import Array, Arrays
-from archspec.ir.normal.forms.elementwise import constant
-from archspec.pytorch.numeric.constants import Constants
+from archspec import equivalent
 from archspec.pytorch.prove import api
 
 WINDOW = """
@@ -52,29 +49,3 @@ def test_constants_of_modules_have_the_formulas_of_the_spec() -> None:
 @pytest.mark.parametrize("numbers", [(-7.25, 6, 2.0), (-7.5, 7, 2.0), (-7.5, 6, 2.001)])
 def test_constants_with_other_values_do_not(numbers: tuple[float, int, float]) -> None:
     assert equivalent(load(WINDOW), Window(*numbers)).verdict == "not proven"
-
-
-def i_of(arrays: Arrays, indices: Any) -> int:
-    return arrays.elements.integer(indices[0])
-
-
-def test_constants_are_found_by_their_values_and_type() -> None:
-    arrays = Arrays()
-    constants = Constants(arrays)
-
-    def full(shape: Any, value: float) -> Array:
-        return arrays.array(shape, constant(arrays.elements, value))
-
-    twos, threes = full((2, 3), 2.0), full((6,), 3.0)
-    seen = arrays.stored("tensor", "weight", (6,), "real")
-    constants.note([None, full((6,), 1), seen, twos, threes])
-    assert constants.find(torch.full((6,), 3.0), Type((6,))) == threes
-    assert constants.find(torch.full((3, 2), 2.0), Type((3, 2))) == arrays.reshape(twos, (3, 2))
-    assert constants.find(torch.full((6,), 4.0), Type((6,))) is None
-    assert constants.find(torch.full((6,), 3.0 * (1 + 1.9e-6)), Type((6,))) == threes
-    assert constants.find(torch.full((6,), 3.0 * (1 + 2.2e-6)), Type((6,))) is None
-    assert constants.find(torch.full((5,), 3.0), Type((5,))) is None
-    signs = arrays.make((5,), lambda i: arrays.elements.combination([(1 / 3, arrays.elements.real(i_of(arrays, i)))]))
-    constants.note([signs])
-    assert constants.find((torch.arange(5) / 3).float(), Type((5,))) == signs
-    assert constants.find(torch.full((6,), 3), Type((6,), "int")) is None

@@ -1,9 +1,7 @@
 """What is changed around a call of a module while it is exported or compared, and is as before afterwards."""
 
-import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -12,14 +10,9 @@ torch = pytest.importorskip("torch")
 
 from graphs import run, text_of, traced
 
-from archspec import Type
-from archspec.pytorch.export.exporting import export_module
-from archspec.pytorch.passes.folding import read_stored_tensors
-from archspec.pytorch.patches.intercepting import disable_mask_detection, restore_attributes, use_triangular_solver
-from archspec.pytorch.patches.known_numbers import known_number_mode, namespaces, symbolic_len
+from archspec.pytorch.patches.known_numbers import known_number_mode, symbolic_len
 from archspec.pytorch.patches.own_operations import embedding_bag_mode, recurrent_layer_mode
 from archspec.pytorch.patches.precision import in_float64, keeps_rounded, with_epsilon_of
-from archspec.pytorch.values.arguments import UntranslatableError, operation_name
 
 nn = torch.nn
 F = nn.functional
@@ -139,44 +132,6 @@ def test_programs_before_and_after(golden: Callable[[str, str], None]) -> None:
     golden("passes/patches.txt", "\n".join([line for name in PATCHES for line in page_of(name)]))
 
 
-def file_with(text: str, name: str = "its.own") -> Any:
-    """The classes of a file that is imported as a module, or is not."""
-    module = ModuleType(name)
-    exec(compile(text, "its_own.py", "exec"), vars(module))
-    return module
-
-
-LONG = "from torch import nn\nclass Long(nn.Module):\n    def forward(self, x):\n        return len(x)\n"
-
-
-def test_lengths_are_sizes_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
-    file = file_with(LONG)
-    monkeypatch.setitem(sys.modules, "its.own", file)
-    module = nn.Sequential(file.Long())
-    assert [names["__name__"] for names in namespaces(module)] == ["its.own"]
-    with symbolic_len(module):
-        length = vars(file)["len"]
-        assert length(torch.zeros(3, 5)) == 3 and length([1, 2]) == 2
-        with pytest.raises(TypeError):
-            length(torch.zeros(()))
-    assert "len" not in vars(file)
-    with pytest.raises(ValueError, match="inside"), symbolic_len(module):
-        raise ValueError("inside")
-    assert "len" not in vars(file)
-
-
-def test_files_that_are_not_imported_have_names_too() -> None:
-    first, second = file_with(LONG), file_with(LONG, "another")
-    module = nn.Sequential(first.Long(), second.Long(), second.Long())
-    assert [names["__name__"] for names in namespaces(module)] == ["another", "its.own"]
-    vars(second)["len"] = own = object()
-    with symbolic_len(module):
-        assert vars(second)["len"] is own and vars(first)["len"] is not own
-    assert vars(second)["len"] is own and "len" not in vars(first)
-    unnamed = file_with(LONG, "")
-    assert namespaces(unnamed.Long()) == namespaces(nn.Linear(2, 2)) == []
-
-
 def test_computations_in_float64() -> None:
     x = torch.ones(3)
     with in_float64():
@@ -215,114 +170,3 @@ def test_tables_that_are_not_stored_are_kept() -> None:
     assert not keeps_rounded(module)
     module.register_buffer("angles", torch.ones(2), persistent=False)
     assert keeps_rounded(module)
-
-
-def test_items_of_lists_and_dicts_are_restored() -> None:
-    module = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
-    module[1].kept, module[1].known, module[1].word = kept, known, word = [1, 2], {"a": 1}, ("x",)
-    with pytest.raises(ValueError, match="inside"), restore_attributes(module):
-        module[1].kept.append(3)
-        module[1].kept[0] = 5
-        module[1].known.update(a=2, b=3)
-        module[1].word = 7
-        module[0].last = 4
-        raise ValueError("inside")
-    assert module[1].kept is kept and kept == [1, 2]
-    assert module[1].known is known and known == {"a": 1}
-    assert module[1].word is word and not hasattr(module[0], "last")
-    with restore_attributes(module):
-        module[1].kept, module[1].known = [9], {}
-        del module[1].word
-    assert module[1].kept is kept and module[1].known is known and module[1].word is word
-
-
-@pytest.mark.parametrize(
-    ("function", "operations"),
-    [
-        (lambda x: torch.hstack([x, x * 2]), ["mul", "cat"]),
-        (lambda x: torch.inverse(x.mT @ x), ["mT", "matmul", "inverse"]),
-    ],
-)
-def test_operations_are_replaced_by_others_if_these_have_normal_forms(function: Any, operations: list[str]) -> None:
-    class Called(nn.Module):
-        def forward(self, x: Any) -> Any:
-            return function(x)
-
-    program = export_module(Called(), {"x": Type((3, 4))}, {})
-    assert [operation_name(node) for node in program.graph.nodes if node.op == "call_function"] == operations
-
-
-def test_masks_are_causal_if_that_is_said() -> None:
-    from torch.nn.modules import transformer
-
-    mask = nn.Transformer.generate_square_subsequent_mask(3)
-    detect = vars(transformer)["_detect_is_causal_mask"]
-    assert detect(mask, None, 3) is True
-    with disable_mask_detection():
-        found = vars(transformer)["_detect_is_causal_mask"]
-        assert found(mask, None, 3) is found(mask) is False and found(mask, True, 3) is True
-    assert vars(transformer)["_detect_is_causal_mask"] is detect
-
-
-def inner() -> bool:
-    return torch.compiler.is_exporting() if True else torch.linalg.solve_triangular
-
-
-def outer() -> bool:
-    return plain() if True else torch.linalg.solve_triangular
-
-
-def plain() -> bool:
-    return torch.compiler.is_exporting()
-
-
-def further() -> bool:
-    return between() if True else torch.linalg.solve_triangular
-
-
-def between() -> bool:
-    return plain()
-
-
-def test_systems_are_solved_while_others_are_exported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.compiler, "is_exporting", lambda: True)
-    original = torch.compiler.is_exporting
-    with use_triangular_solver():
-        assert [inner(), outer(), plain(), between(), further()] == [False, False, True, True, True]
-    assert torch.compiler.is_exporting is original
-    monkeypatch.setattr(torch.compiler, "is_exporting", lambda: False)
-    with use_triangular_solver():
-        assert not inner() and not plain()
-
-
-def held(constants: dict[str, Any], stored: dict[str, Any], buffers: tuple[str, ...] = ()) -> list[Any]:
-    """What inputs of a program are after its own tensors are found among its constants."""
-    specs = [SimpleNamespace(kind="other", target=target, persistent=None) for target in (*constants, None, "absent")]
-    signature = SimpleNamespace(buffers=[*buffers], input_specs=specs)
-    program: Any = SimpleNamespace(graph_signature=signature, constants=constants, state_dict=stored)
-    read_stored_tensors(program)
-    return [(getattr(spec.kind, "name", spec.kind), spec.target, spec.persistent) for spec in specs]
-
-
-def test_tensors_that_are_also_kept_elsewhere() -> None:
-    weight, table, other = torch.ones(4, 3), torch.ones(2), torch.ones(4, 3)
-    rest = [("other", None, None), ("other", "absent", None)]
-    stored = {"weight": weight, "table": table}
-    assert held({"c0": weight, "c1": table, "c2": other}, stored, ("table",)) == [
-        ("PARAMETER", "weight", None),
-        ("BUFFER", "table", True),
-        ("other", "c2", None),
-        *rest,
-    ]
-    empty, meta = torch.ones(0), torch.ones(2, device="meta")
-    assert held({"c0": empty, "c1": meta, "c2": 3.0}, {"a": empty, "b": meta}) == [
-        ("other", "c0", None),
-        ("other", "c1", None),
-        ("other", "c2", None),
-        *rest,
-    ]
-    for part in (weight[1:], weight[:2], weight.t(), weight.flatten(), weight.view(torch.int32)):
-        with pytest.raises(
-            UntranslatableError, match=r"^it reads a part of its `weight` that was taken before the call$"
-        ):
-            held({"c0": part}, stored)

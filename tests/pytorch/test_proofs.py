@@ -1,5 +1,6 @@
 """Every generated module of a bundled model is proven to be equal to its spec; what cannot be proven says why."""
 
+import importlib
 from typing import Any
 
 import pytest
@@ -9,9 +10,7 @@ import archspec
 
 torch = pytest.importorskip("torch")
 
-from archspec import equivalent
-from archspec.codegen.build import torch_source
-from archspec.pipeline.model import get_compilation
+from archspec import equivalent, testing
 
 SMALL = {"vocab": 97, "words": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "positions": 20, "factor": 16}
 SMALL |= {"inner": 48, "groups": 2, "size": 8, "window": 4, "experts": 4, "best": 2}
@@ -210,14 +209,13 @@ def test_a_real_number_is_added_to_real_parts_alone() -> None:
 
 
 @pytest.mark.slow
-def test_generated_files_are_proven_without_values() -> None:
-    from archspec.pytorch.prove.prove import prove_source
-
-    model = archspec.load("bert-base-uncased", layers=1)
-    assert prove_source(model, torch_source(model))
-    with pytest.raises(
-        archspec.ArchError, match=r"is not proven to be equal to it: Not proven \(the normal forms differ; "
-    ) as caught:
-        prove_source(model, torch_source(model).replace("gelu(", "relu("))
-    assert caught.value.diagnostics[0].code == "unproven"
-    assert get_compilation(model).body.inputs
+def test_generated_files_are_proven_without_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = "build", "bert-base-uncased", "--set=layers=1", "--prove"
+    assert not testing.run(*command).status
+    source = importlib.import_module("archspec.app.cli.run.build").torch_source
+    monkeypatch.setattr(
+        "archspec.app.cli.run.build.torch_source", lambda model: source(model).replace("gelu(", "relu(")
+    )
+    result = testing.run(*command)
+    assert result.status == 1 and result.errors.startswith("error[unproven]")
+    assert "is not proven to be equal to it: Not proven (the normal forms differ; " in result.errors

@@ -1,21 +1,17 @@
 """`verify --module` and `build --prove`: modules from Python files against specs."""
 
+import importlib
 import json
 import re
 import sys
 from pathlib import Path
 
 import pytest
+from building import prove
 
 torch = pytest.importorskip("torch")
 
-import archspec
-from archspec import Equivalence
-from archspec.codegen.build import torch_source
-from archspec.pytorch.prove.api import Verdict
-from archspec.pytorch.prove.prove import prove_source
-from archspec.pytorch.prove.report import verdict
-from archspec.pytorch.run.factories import load_module
+from archspec import testing
 from archspec.testing import main
 
 SPEC = """
@@ -110,9 +106,8 @@ def test_a_module_is_verified(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_files_that_make_no_module(module: str, reason: str) -> None:
     path = list(sys.path)
-    with pytest.raises(archspec.ArchError) as caught:
-        load_module(module)
-    assert reason in str(caught.value) and caught.value.diagnostics[0].code == "usage"
+    result = testing.run("verify", "net.arch", "--module", module)
+    assert result.status == 2 and reason in result.errors and result.errors.startswith("error[usage]")
     assert sys.path == path
 
 
@@ -120,36 +115,6 @@ def test_either_a_checkpoint_or_a_module_is_verified(capsys: pytest.CaptureFixtu
     for arguments in ([], ["net.safetensors", "--module", "net.py"]):
         assert main(["verify", "net.arch", *arguments]) == 2
         assert "expected either a checkpoint or --module" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("found", "sentence"),
-    [
-        (
-            ("equal",),
-            "Equal: proven for all finite inputs, values of the tensors, and sizes from 2 on that both accept, up to "
-            "rounding, except in rows that a mask hides completely. The tensors have the same names, shapes, types, "
-            "kinds and ties, the outputs the same names.",
-        ),
-        (
-            ("outputs equal", "a loop", None, 2.4e-16),
-            "Not proven (a loop), but the outputs are equal: they differ by at most 2e-16 in float64.",
-        ),
-        (("different", "", None, 0.25), "Different: the outputs differ by 0.2 in float64."),
-        (("different", "2 outputs"), "Different: 2 outputs."),
-        (("not proven", "a loop"), "Not proven (a loop)."),
-        (("not proven",), "Not proven."),
-    ],
-)
-def test_verdicts_are_sentences(found: tuple[Verdict, str], sentence: str) -> None:
-    equivalence = Equivalence("net", "Net", *found)
-    assert verdict(equivalence) == sentence
-    assert bool(equivalence) == (found[0] == "equal")
-    assert repr(equivalence) == f"<Equivalence of 'net' and 'Net': {found[0]}>"
-
-
-def other_source(model: archspec.Model) -> str:
-    return torch_source(model).replace("tanh(", "sigmoid(")
 
 
 @pytest.mark.parametrize("target", ["torch", "transformers", "onnx"])
@@ -160,12 +125,15 @@ def test_what_is_built_is_proven(target: str, folder: Path, monkeypatch: pytest.
     place = folder / {"torch": "it.py", "transformers": "it", "onnx": "it.onnx"}[target]
     command = ["build", "net.arch", "--to", target, "--prove", "-o", str(place)]
     assert main(command) == 0 and place.exists()
-    monkeypatch.setattr("archspec.app.cli.run.build.torch_source", other_source)
+    source = importlib.import_module("archspec.app.cli.run.build").torch_source
+    monkeypatch.setattr(
+        "archspec.app.cli.run.build.torch_source", lambda model: source(model).replace("tanh(", "sigmoid(")
+    )
     assert main([*command[:-1], str(folder / "other.py")]) == 1 and not (folder / "other.py").exists()
 
 
-def test_computed_tables_have_values_in_proofs() -> None:
-    model = archspec.loads("""
+def test_computed_tables_have_values_in_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """
 import std { Linear }
 dim batch
 block Net(n = 4)(x [batch, n]) -> [batch, n] {
@@ -174,7 +142,8 @@ block Net(n = 4)(x [batch, n]) -> [batch, n] {
   return y |> part: Linear(n, n)
 }
 model "scaled" = Net()
-""")
-    assert prove_source(model, torch_source(model))
-    with pytest.raises(archspec.ArchError, match=r"^error\[unproven\]: the PyTorch file of scaled is not proven to be"):
-        prove_source(model, torch_source(model).replace("-2.0", "-2.5"))
+"""
+    assert not prove(text).status
+    source = importlib.import_module("archspec.app.cli.run.build").torch_source
+    monkeypatch.setattr("archspec.app.cli.run.build.torch_source", lambda model: source(model).replace("-2.0", "-2.5"))
+    assert prove(text).errors.startswith("error[unproven]: the PyTorch file of scaled is not proven to be")

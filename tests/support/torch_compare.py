@@ -83,6 +83,29 @@ def default_dtype(dtype: Any) -> Iterator[None]:
         torch.set_default_dtype(before)
 
 
+def named_inputs(model: Model, module: Any, sizes: tuple[int, ...] = SIZES[0]) -> dict[str, Any]:
+    """Random inputs of a module of a model by argument, in float64."""
+    return by_parameter(model, module, drawn_inputs(model, module, sizes))
+
+
+def drawn_inputs(model: Model, module: Any, sizes: tuple[int, ...]) -> dict[str, Array]:
+    """Random inputs of a module of a model by their names in the spec."""
+    weights = {name: tensor.double().numpy() for name, tensor in module.state_dict().items()}
+    found = random_inputs(get_compilation(model).body, sizes, weights)
+    assert found is not None
+    return found[0]
+
+
+def tied_buffers(model: Model) -> set[str]:
+    return {*get_compilation(model).table.buffer_ties}
+
+
+def unused_tensors(model: Model) -> set[str]:
+    """The names of tensors that no output depends on."""
+    unused = {name for name, data in model.graph().nodes(data=True) if data.get("unused")}  # marked so in the spec
+    return unused | {*get_compilation(model).body.unused}
+
+
 def has_reals(model: Model, module: Any) -> bool:
     stored = any(tensor.is_floating_point() for tensor in module.state_dict().values())
     return stored or any(type.dtype == "real" for type in model.inputs.values())

@@ -11,7 +11,6 @@ torch = pytest.importorskip("torch")
 import archspec
 from archspec.pipeline.model import get_compilation
 from archspec.pytorch.lift import check
-from archspec.pytorch.lift.api import lift_subject
 from archspec.pytorch.lift.check import (
     FLOAT32_TOLERANCE,
     ITERATIONS,
@@ -19,15 +18,12 @@ from archspec.pytorch.lift.check import (
     TooLargeToRunError,
     UndecidedError,
 )
-from archspec.pytorch.lift.sizes.accidents import coincidental_fields
-from archspec.pytorch.lift.sizes.sizes import ActualSizeError
 from archspec.pytorch.lift.subject import Subject
 from archspec.pytorch.numeric.evaluate import EvaluationError
 from archspec.pytorch.prove.numeric import RELATIVE_TOLERANCE
 from archspec.pytorch.values.arguments import UntranslatableError
 
 nn = torch.nn
-F = nn.functional
 
 SPEC = """
 dim batch, seq
@@ -294,53 +290,4 @@ def test_longer_inputs_than_a_module_was_exported_for_are_compared() -> None:
 # Optional masks -------------------------------------------------------------------------------------------------------
 
 
-class Attention(nn.Module):
-    """Attention that is scaled otherwise without a mask."""
-
-    def __init__(self, scale: float) -> None:
-        super().__init__()
-        self.scale = scale
-
-    def forward(self, x: Any, mask: Any = None) -> Any:
-        return F.scaled_dot_product_attention(x, x, x, mask, scale=1.0 if mask is not None else self.scale)
-
-
-@pytest.mark.parametrize(
-    ("scale", "given"), [(1.0, "mask bool [batch, 1, 5, 5] = none)"), (2.0, "mask bool [batch, 1, 5, 5])")]
-)
-def test_masks_may_be_left_out_if_nothing_else_changes(scale: float, given: str) -> None:
-    x = torch.linspace(-1, 1, 240).reshape(2, 3, 5, 8)
-    text = archspec.lift(Attention(scale).eval(), {"x": x, "mask": torch.ones(2, 1, 5, 5, dtype=torch.bool).tril()})
-    assert given in text
-
-
 # Evidence -------------------------------------------------------------------------------------------------------------
-
-
-def test_fields_that_sizes_do_not_follow() -> None:
-    def changed(name: str, value: int) -> Subject | None:
-        functions = {"twice": lambda x: x * 2, "single": lambda x: x * 2 if x.dtype == torch.float32 else x.shape[9]}
-        module = Net(value if name in ("width", "wrong") else 8, functions.get(name, lambda x: x))
-        return subject(module, numbers={"width": 8, **({name: value})}) if name != "never" else None
-
-    given = subject(Net(), changed=changed)
-    fields = {"width": 8, "other": 8, "wrong": 8, "twice": 8, "single": 8, "never": 8}
-    assert coincidental_fields(SPEC, fields, given) == {"wrong", "twice"}
-    narrow = SPEC.replace("  weight:", "  require width < 10\n  weight:")
-    assert coincidental_fields(narrow, fields, given) == {"width", "wrong", "twice"}
-    assert coincidental_fields(SPEC, fields, subject(Net())) == set()
-    assert coincidental_fields(SPEC.replace("x * .weight", "x * "), fields, given) == set()
-
-
-def test_a_spec_that_does_not_compile_for_the_actual_sizes_is_refused() -> None:
-    class Halves(Net):
-        def forward(self, x: Any) -> Any:
-            return x.unflatten(-1, (2, -1)).flip(-2).flatten(-2) * self.weight
-
-    def small(width: int, second: Callable[[], Subject] | None = None) -> Subject:
-        return subject(Halves(width), numbers={"width": width}, second=second, actual={"width": 7}, name="net")
-
-    with pytest.raises(archspec.ArchError) as caught:
-        lift_subject(small(8, lambda: small(12)))
-    assert isinstance(caught.value.__cause__, ActualSizeError)
-    assert str(caught.value.__cause__).startswith("the spec of a small one does not compile for its sizes: ")
