@@ -173,6 +173,7 @@ forms of output.
 PATTERNS = (
     "analysis/cost/latent.py",
     "ir/structure/bodies.py",
+    "drawing/figure/",
     "pytorch/calls/",
     "pytorch/passes/in_place.py",
     "pytorch/patches/known_numbers.py",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec import Attention, Experts, FeedForward
+from archspec import AttentionFacts, ExpertsFacts, FeedForwardFacts
 
 CONFIGS = sorted(Path(__file__).parent.parent.joinpath("data", "configs").glob("*.json"))
 WHOLE = ("clip", "siglip", "swin", "m2m", "mbart", "nllb", "opus", "pegasus", "t5", "whisper", "bart")
@@ -22,7 +22,7 @@ def described(model: archspec.Model) -> str:
     for part in model.parts:
         facts = part.facts
         values = ", ".join(f"{name} {value}" for name, value in zip(facts._fields, facts, strict=True) if value)
-        line = f"{type(facts).__name__}: {values}"
+        line = f"{type(facts).__name__.removesuffix('Facts')}: {values}"
         lines[line] = lines.get(line, 0) + 1
     return "".join(f"  {count} x {line}\n" for line, count in lines.items())
 
@@ -42,7 +42,7 @@ def test_parts_have_the_facts_of_the_configuration(path: Path) -> None:
     parts = archspec.load(path.stem).parts
     layers = first_of(config, "num_hidden_layers", "n_layer", "n_layers", "num_layers")
     heads = first_of(config, "num_attention_heads", "n_head", "n_heads")
-    attentions = [part.facts for part in parts if isinstance(part.facts, Attention)]
+    attentions = [part.facts for part in parts if isinstance(part.facts, AttentionFacts)]
     if config["model_type"] == "mamba":
         assert not attentions and sum(isinstance(part.facts, archspec.StateSpace) for part in parts) == layers
         return
@@ -60,10 +60,10 @@ def test_parts_have_the_facts_of_the_configuration(path: Path) -> None:
         both_sides = config["model_type"] in ("modernbert", "longformer")
         assert stated == (2 * window if both_sides else window + 1)
     inner = first_of(config, "intermediate_size", "ffn_dim", "n_inner", "hidden_dim")
-    networks = [part.facts for part in parts if isinstance(part.facts, FeedForward)]
+    networks = [part.facts for part in parts if isinstance(part.facts, FeedForwardFacts)]
     if inner is not None and networks and config["model_type"] not in ("falcon", "dinov2"):
         assert {facts.inner for facts in networks} == {inner}
-    experts = [part.facts for part in parts if isinstance(part.facts, Experts)]
+    experts = [part.facts for part in parts if isinstance(part.facts, ExpertsFacts)]
     if experts:
         assert {facts.total for facts in experts} == {
             first_of(config, "num_local_experts", "n_routed_experts", "num_experts")
@@ -133,7 +133,7 @@ def drawn_attention(rng: random.Random) -> tuple[str, dict[str, Any]]:
 def test_random_attention_has_the_facts_that_it_was_written_with(seed: int) -> None:
     text, facts = drawn_attention(random.Random(seed))
     model = archspec.loads(text)
-    (part,) = [part for part in model.parts if isinstance(part.facts, Attention)]
+    (part,) = [part for part in model.parts if isinstance(part.facts, AttentionFacts)]
     assert {name: getattr(part.facts, name) for name in facts} == facts, text
     assert part.tensors[-2:] == ("out.weight", "out.bias")
     decoding = archspec.cost(model, past=8).decoding

@@ -10,7 +10,7 @@ from archspec.compiler.elaborate.body_checks import ResidualCheck, find_unused
 from archspec.compiler.elaborate.loop_index import indices_in
 from archspec.compiler.elaborate.loops import CollectedTensor, Iteration, collect_value, compile_loop, stack_collected
 from archspec.compiler.elaborate.rearrange import apply_pattern
-from archspec.compiler.elaborate.repeats import StepIterations, evaluate_shared
+from archspec.compiler.elaborate.repeats import StepIterations
 from archspec.compiler.elaborate.shapes import OutputExpression, format_shape
 from archspec.compiler.evaluate.body_builder import number_type
 from archspec.compiler.evaluate.program import CompileTarget, Frame, InputArgument, Program, RequirementError
@@ -163,7 +163,7 @@ class BodyInterpreter(ApplicationInterpreter):
 
     def visit_return(self, statement: nodes.Return) -> bool:
         self._return = statement
-        self.results = tuple([evaluate_shared(self, value) for value in statement.values])
+        self.results = tuple([self.value(value) for value in statement.values])
         if len(self.results) == 1 and isinstance(self.results[0], MultipleOutputs):
             self.results = self.results[0].values
         return True
@@ -172,7 +172,7 @@ class BodyInterpreter(ApplicationInterpreter):
         if isinstance(statement.value, nodes.Collect):
             self._collect(statement.targets[0], statement.value)
             return
-        value = evaluate_shared(self, statement.value)
+        value = self.value(statement.value)
         targets = statement.targets
         values: Sequence[Value] = value.values if isinstance(value, MultipleOutputs) else (value,)
         if value is POISON:

@@ -1,122 +1,16 @@
-"""Reuse of earlier evaluations of an expression.
-
-The bodies of a definition for different inputs have most expressions in common, and the iterations of a loop over
-layers differ only in the addresses of the layers.
-"""
+"""Iterations of a step in a loop over layers, which differ only in the addresses of the layers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from archspec.compiler.elaborate.application import ApplicationInterpreter
-from archspec.compiler.evaluate.body_builder import EvaluationResult
 from archspec.compiler.evaluate.values import (
-    DYNAMIC,
-    POISON,
-    ModuleReference,
-    MultipleOutputs,
     Tensor,
     Value,
-    value_key,
 )
-from archspec.compiler.resolve import nodes, walk
+from archspec.compiler.resolve import nodes
 from archspec.ir.module import Call, Module
-
-
-def evaluate_shared(interpreter: ApplicationInterpreter, expr: nodes.Expr) -> Value:
-    """Evaluate an expression, or repeat the calls that its evaluation for equal values added to an earlier body.
-
-    An evaluation with a diagnostic is not repeated.
-    """
-    program, definition = interpreter.program, interpreter.definition
-    if not definition.takes.optional or not program.numbers.repeats or program.ranges:
-        return interpreter.value(expr)
-    earlier_results = program.evaluated.setdefault((definition, id(expr)), [])
-    for earlier in earlier_results:
-        slots = _corresponding_slots(interpreter, expr, earlier)
-        if slots is not None:
-            interpreter.limits.count_text(len(earlier.calls), interpreter.unit.span(expr.at))
-            return interpreter.builder.repeat(earlier, slots)
-    body, reported = interpreter.builder.body, len(program.report.diagnostics)
-    first, calls, discarded, env = len(body.types), len(body.calls), set(body.discarded), dict(interpreter.env)
-    value = interpreter.value(expr)
-    if value is not POISON and len(program.report.diagnostics) == reported:
-        added = body.types[first:], body.calls[calls:], body.discarded - discarded
-        context = interpreter.module, env, interpreter.header.leading
-        earlier_results.append(EvaluationResult(value, *context, list(body.weights), first, *added))
-    return value
-
-
-def _corresponding_slots(
-    interpreter: ApplicationInterpreter, expr: nodes.Expr, earlier: EvaluationResult
-) -> dict[int, int] | None:
-    """Map the slots that an earlier evaluation of an expression read to the slots that the expression reads now.
-
-    None if the expression depends on a value that is different now.
-    """
-    names, reads_module = _find_reads(interpreter, expr)
-    if interpreter.module is not earlier.module and (
-        reads_module or not _has_equal_members(interpreter.module, earlier)
-    ):
-        return None
-    if interpreter.header.leading != earlier.leading:
-        return None
-    slots: dict[int, int] = {}
-    stored: dict[int, str] = {}  # tensors that are read by name and by address
-    earlier_stored: dict[int, str] = {}
-    if reads_module:
-        stored = {slot: address for address, slot in interpreter.builder.body.weights}
-        earlier_stored = {slot: address for address, slot in earlier.weights}
-    for name in names:
-        old, new = earlier.env.get(name, DYNAMIC), interpreter.env.get(name, DYNAMIC)
-        if old is new and not isinstance(new, Tensor | MultipleOutputs | ModuleReference):
-            continue
-        if isinstance(old, Tensor) and isinstance(new, Tensor):
-            if old.type != new.type or slots.setdefault(old.slot, new.slot) != new.slot:
-                return None
-            if earlier_stored.get(old.slot) != stored.get(new.slot):
-                return None
-        elif isinstance(new, Tensor | MultipleOutputs | ModuleReference) or value_key(old) != value_key(new):
-            return None
-    return slots
-
-
-def _has_equal_members(module: Module | None, earlier: EvaluationResult) -> bool:
-    """Whether the members that an earlier evaluation applied are the same in a module."""
-    if module is None or earlier.module is None:
-        return module is earlier.module
-    return all(
-        module.members.get(c.address) == earlier.module.members.get(c.address) for c in earlier.calls if c.address
-    )
-
-
-def _find_reads(interpreter: ApplicationInterpreter, expr: nodes.Expr) -> tuple[tuple[str, ...], bool]:
-    """Return the names that the second pass reads in an expression, and whether it reads members of the module."""
-    cached = interpreter.program.reads.get(id(expr))
-    if cached is not None:
-        return cached
-    names: dict[str, None] = {}
-    reads_module = False
-    parts = [expr]
-    for part in parts:
-        match part:
-            case nodes.Local():
-                names[part.name] = None
-            case nodes.Dimension():
-                names[part.key] = None
-            case nodes.ModuleDeclaration():  # the first pass evaluates its hyperparameters
-                parts += [*part.address.indices(), part.callee, *[a.value for a in part.arguments.inputs or ()]]
-                reads_module = reads_module or part.merges
-                continue
-            case nodes.AddressReference():
-                reads_module = True
-            case nodes.Apply() if part.arguments.forward is not None:
-                names |= dict.fromkeys(interpreter.definition.hyperparameters)
-            case _:
-                pass
-        parts += walk.children(part)
-    cached = interpreter.program.reads[id(expr)] = (tuple(names), reads_module)
-    return cached
 
 
 class StepIterations:

@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from archspec.compiler.evaluate.limits import Limits
 from archspec.compiler.evaluate.values import MultipleOutputs, Tensor, Value
 from archspec.core.algebra import Dim, Polynomial
 from archspec.core.diagnostics import Span
-from archspec.core.record import Record, from_values
+from archspec.core.record import from_values
 from archspec.ir.module import Body, Call, Constant, LocatedTensor, Module, Operand, Type, find_member
 from archspec.ir.ops import element_type
-
-
-class EvaluationResult(Record):
-    """The calls that the evaluation of an expression added to a body, and the types of the slots from `first` on.
-
-    `module`, `env` (names) and `leading` (the axes of `...`) are the context of the evaluation. `weights` are the slots
-    of stored tensors in the body, and `discarded` the slots of values that are assigned to `_`.
-    """
-
-    value: Value
-    module: Module | None
-    env: dict[str, Value]
-    leading: tuple[Dim, ...] | None
-    weights: list[tuple[str, int]]
-    first: int
-    types: list[Type]
-    calls: list[Call]
-    discarded: set[int]
 
 
 class BodyBuilder:
@@ -87,24 +69,6 @@ class BodyBuilder:
         values = [Tensor(slots[o], body.types[o]) if isinstance(o, int) else None for _, o in body.outputs]
         return values[0] if len(values) == 1 else MultipleOutputs(tuple(values))
 
-    def repeat(self, result: EvaluationResult, slots: dict[int, int]) -> Value:
-        """Add the calls of an evaluation in another body of the module; return the value.
-
-        `slots` maps the slots of its input tensors in that body to slots in this one.
-        """
-        used = {operand for call in result.calls for _, operand in call.inputs if isinstance(operand, int)}
-        outputs = result.value.values if isinstance(result.value, MultipleOutputs) else (result.value,)
-        used.update([output.slot for output in outputs if isinstance(output, Tensor)])
-        for address, slot in result.weights:
-            if slot not in slots and (slot in used or slot >= result.first):
-                slots[slot] = self._read_again(address)
-        for slot, type in enumerate(result.types, result.first):
-            if slot not in slots:
-                slots[slot] = self.slot(type).slot
-        self.body.calls += [call.with_slots(slots, call.origin) for call in result.calls]
-        self.body.discarded.update([slots[slot] for slot in result.discarded])
-        return _remap_slots(result.value, slots)
-
     def _read_again(self, address: str) -> int:
         """Return the slot of a stored tensor that another body of the same module reads."""
         assert self.body.module is not None
@@ -138,13 +102,6 @@ def _input_with_size(body: Body, call: Call, slot: int, axis: int, size: Dim) ->
             if is_reordered and size in shape:
                 return operand, shape.index(size)
     return None
-
-
-def _remap_slots(value: Value, slots: Mapping[int, int]) -> Value:
-    """Return a value with the slots of its tensors remapped."""
-    if isinstance(value, MultipleOutputs):
-        return MultipleOutputs(tuple([Tensor(slots[v.slot], v.type) if v is not None else None for v in value.values]))
-    return Tensor(slots[value.slot], value.type) if isinstance(value, Tensor) else value
 
 
 def number_type(value: Value) -> Type:

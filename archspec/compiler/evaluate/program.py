@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Protocol, TypeAlias
 
-from archspec.compiler.evaluate.body_builder import EvaluationResult
 from archspec.compiler.evaluate.limits import Limits
 from archspec.compiler.evaluate.numbers import StaticArithmetic, is_size, strip_origin
 from archspec.compiler.evaluate.values import Value, value_key
@@ -123,7 +122,6 @@ class Program:
         self.modules: dict[Hashable, Module] = {}
         self.definitions: dict[Module, Definition] = {}
         self.bodies: dict[Hashable, Body | None] = {}
-        self.reads: dict[int, tuple[tuple[str, ...], bool]] = {}  # dependencies of expressions
         # By application and callee:
         self.bound: dict[Hashable, tuple[nodes.Expr, Definition | Op, BoundArguments | None]] = {}
         self.checked: set[Unit | Definition] = set()
@@ -145,7 +143,6 @@ class Program:
         self.root = root
         self.frames: list[Frame] = []
         self.defaults: set[tuple[Definition, str]] = set()  # hyperparameters whose defaults are being evaluated
-        self.evaluated: dict[Hashable, list[EvaluationResult]] = {}  # by definition and expression
         self.ranges: dict[str, Range] = {}  # of the indices of enclosing loops, by name
         self.incomplete: set[Module] = set()  # modules with an error in a member
         self.refused: set[Module | None] = set()  # modules with a `require` that does not hold

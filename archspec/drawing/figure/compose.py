@@ -24,7 +24,7 @@ from archspec.drawing.figure.rows import (
 from archspec.drawing.figure.shapes import BADGE, DETAIL, MEMORY, NAME, Circle, Line, Rect, Shape, Text
 from archspec.drawing.figure.stacks import Stack
 from archspec.drawing.plan.metrics import shorten_text, width
-from archspec.ir.structure.parts import Attention
+from archspec.ir.structure.parts import AttentionFacts
 
 Node: TypeAlias = "Element | Stack"
 
@@ -95,7 +95,7 @@ class Composer:
 
     def _is_memory(self, source: Element, target: Element) -> bool:
         facts = target.facts
-        return isinstance(facts, Attention) and facts.is_cross and bool(target.unit) and source.unit != target.unit
+        return isinstance(facts, AttentionFacts) and facts.is_cross and bool(target.unit) and source.unit != target.unit
 
     def _find_taps(self) -> dict[Node, list[Element]]:
         """Return the outputs that are operands on the way, by the node that they are operands from."""

@@ -22,17 +22,17 @@ from archspec.drawing.figure.names import (
 )
 from archspec.drawing.graph.plain import PlainGraph
 from archspec.ir.structure.parts import (
-    Attention,
-    Embedding,
-    Experts,
-    FeedForward,
-    Head,
-    Norm,
+    AttentionFacts,
+    EmbeddingFacts,
+    ExpertsFacts,
+    FeedForwardFacts,
+    HeadFacts,
+    NormFacts,
     Part,
-    StateSpace,
+    StateSpaceFacts,
 )
 
-_COMPOSITES = (Attention, FeedForward, Experts, StateSpace)
+_COMPOSITES = (AttentionFacts, FeedForwardFacts, ExpertsFacts, StateSpaceFacts)
 _POOLS = {"first": "First token", "token_at": "Chosen token", "last": "Last token", "mean": "Mean", "pick": ""}
 _ABSORBING = ("attention", "experts", "state_space")
 _FUNCTIONS = {"matmul": "Dot product", "where": "Mask", "concat": "Concatenate", "stack": "Stack"}
@@ -105,8 +105,8 @@ class Reading:
         self.parts = list(parts)
         self.shapes = shapes
         self.owner: dict[str, Part] = {}
-        self.norms: dict[str, Norm] = {}
-        self.vocabularies = {part.facts.rows for part in parts if isinstance(part.facts, Embedding)}
+        self.norms: dict[str, NormFacts] = {}
+        self.vocabularies = {part.facts.rows for part in parts if isinstance(part.facts, EmbeddingFacts)}
         inputs = [tuple(data["shape"]) for data in self.data.values() if data["kind"] == "input"]
         self.batch = {str(shape[0]) for shape in inputs if len(shape) > 1 and not isinstance(shape[0], int)}
         self.units = _units(self.data)
@@ -115,10 +115,10 @@ class Reading:
     def _find_owners(self) -> None:
         by_tensor: dict[str, Part] = {}
         for part in self.parts:
-            if not isinstance(part.facts, Head):
+            if not isinstance(part.facts, HeadFacts):
                 for name in part.tensors:
                     by_tensor.setdefault(name, part)
-        heads = {part.address: part for part in self.parts if isinstance(part.facts, Head)}
+        heads = {part.address: part for part in self.parts if isinstance(part.facts, HeadFacts)}
         by_layer = {parent(name): part for name, part in by_tensor.items()}
         for node, data in self.data.items():
             names = data.get("tensors") or ()
@@ -127,7 +127,7 @@ class Reading:
                 part = by_layer.get(node)
             if part is not None and data["kind"] in ("layer", "param", "op"):
                 self.owner[node] = part
-        self.norms = {node: part.facts for node, part in self.owner.items() if isinstance(part.facts, Norm)}
+        self.norms = {node: part.facts for node, part in self.owner.items() if isinstance(part.facts, NormFacts)}
         groups: dict[int, list[str]] = {}
         for node, part in self.owner.items():
             if isinstance(part.facts, _COMPOSITES):
@@ -147,7 +147,7 @@ class Reading:
                 for node in neighbors(pending.pop()):
                     part = self.owner.get(node)
                     is_free = self.data[node]["kind"] == "op" and part is None
-                    if node not in seen and (is_free or (part is not None and isinstance(part.facts, Norm))):
+                    if node not in seen and (is_free or (part is not None and isinstance(part.facts, NormFacts))):
                         seen.add(node)
                         pending.append(node)
             return seen
@@ -159,7 +159,7 @@ class Reading:
 
     def live_sources(self, node: str) -> Iterator[str]:
         """Yield the nodes whose numbers a node takes, or whose ids if it looks them up, in the order of operands."""
-        takes_ids = isinstance(getattr(self.owner.get(node), "facts", None), Embedding)
+        takes_ids = isinstance(getattr(self.owner.get(node), "facts", None), EmbeddingFacts)
         edges = [(self.graph.edges[source, node], source) for source in self.graph.predecessors(node)]
         for data, source in sorted(edges, key=lambda edge: min(edge[0]["positions"])):
             if data["dtype"] == "real" or takes_ids:
@@ -239,7 +239,7 @@ def _element_of(
         key = (id(part), reading.units[node]) if isinstance(part.facts, _COMPOSITES) else node
         element = add(key, _part_element(part, node, data))
         element.part = part
-        if isinstance(part.facts, Head) and part.facts.classes in reading.vocabularies:
+        if isinstance(part.facts, HeadFacts) and part.facts.classes in reading.vocabularies:
             element.title = "LM head"
         return element
     if kind == "input":
@@ -297,18 +297,18 @@ def _composite_of(
 def _part_element(part: Part, node: str, data: Mapping[str, Any]) -> Element:
     facts = part.facts
     match facts:
-        case Attention():
+        case AttentionFacts():
             return Element("attention", *attention_text(facts), [node])
-        case FeedForward():
+        case FeedForwardFacts():
             return Element("feed_forward", *feed_forward_text(facts), [node])
-        case Experts():
+        case ExpertsFacts():
             return Element("experts", *experts_text(facts), [node])
-        case StateSpace():
+        case StateSpaceFacts():
             details = f"width {format_size(facts.width)}, state {format_size(facts.states)}"
             return Element("state_space", "Selective state space", details, [node])
-        case Norm():
+        case NormFacts():
             return Element("norm", facts.name, "", [node])
-        case Head():
+        case HeadFacts():
             details = f"{format_size(facts.width)} → {format_size(facts.classes)}"
             return Element("linear", _layer_title(node), details, [node])
         case _:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from archspec.ir.structure.parts import Attention, Embedding, Experts, FeedForward
+from archspec.ir.structure.parts import AttentionFacts, EmbeddingFacts, ExpertsFacts, FeedForwardFacts
 
 _ACTIVATIONS = {
     "relu": "ReLU",
@@ -55,7 +55,7 @@ def humanize(name: str) -> str:
     return words[:1].upper() + (words[1:] if words.isupper() else words[1:].lower()) if words else ""
 
 
-def embedding_word(name: str, facts: Embedding) -> str:
+def embedding_word(name: str, facts: EmbeddingFacts) -> str:
     """Return what a table of vectors is of: tokens, positions, or what its name says."""
     if facts.indexed_by == "position":
         return "Position"
@@ -66,7 +66,7 @@ def embedding_word(name: str, facts: Embedding) -> str:
     return humanize(word)
 
 
-def attention_text(facts: Attention) -> tuple[str, str]:
+def attention_text(facts: AttentionFacts) -> tuple[str, str]:
     """Return the title and details of an attention."""
     if facts.is_cross:
         name = "Cross-attention"
@@ -91,7 +91,7 @@ def attention_text(facts: Attention) -> tuple[str, str]:
     return name, ", ".join(details)
 
 
-def feed_forward_text(facts: FeedForward) -> tuple[str, str]:
+def feed_forward_text(facts: FeedForwardFacts) -> tuple[str, str]:
     """Return the title and details of a feed-forward network."""
     width, inner = format_size(facts.width), format_size(facts.inner)
     details = f"{width} → {inner} → {width}"
@@ -100,7 +100,7 @@ def feed_forward_text(facts: FeedForward) -> tuple[str, str]:
     return "Feed-forward", f"{details}, {facts.activation}" if facts.activation else details
 
 
-def experts_text(facts: Experts) -> tuple[str, str]:
+def experts_text(facts: ExpertsFacts) -> tuple[str, str]:
     """Return the title and details of experts."""
     details = f"top {format_size(facts.chosen)} of {format_size(facts.total)}"
     shared = 0

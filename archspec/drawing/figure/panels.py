@@ -21,7 +21,7 @@ from archspec.drawing.figure.rows import (
 )
 from archspec.drawing.figure.shapes import DETAIL, NAME, Circle, Line, Rect, Shape, Text
 from archspec.drawing.plan.metrics import width
-from archspec.ir.structure.parts import Attention, Experts, FeedForward
+from archspec.ir.structure.parts import AttentionFacts, ExpertsFacts, FeedForwardFacts
 
 _CORES = ("attention", "matmul", "softmax")
 
@@ -41,7 +41,7 @@ class Panel:
 
 def make_panel(reading: Reading, element: Element, breadth: float) -> Panel | None:
     """Return the panel of an element in a breadth; None if it has no parts to show, or they do not fit."""
-    if isinstance(element.facts, Experts):
+    if isinstance(element.facts, ExpertsFacts):
         return _experts_panel(element, element.facts, breadth)
     inner = _inner_flow(reading, element)
     if len(inner.elements) < 3:
@@ -123,7 +123,7 @@ def _inner_flow(reading: Reading, element: Element) -> Flow:
     edges: list[tuple[Element, Element]] = []
     cores: list[Element] = []
     inside = set(element.nodes)
-    rotary = isinstance(element.facts, Attention) and element.facts.rotary != 0
+    rotary = isinstance(element.facts, AttentionFacts) and element.facts.rotary != 0
     for node in reading.order:
         if node not in inside:
             continue
@@ -160,14 +160,14 @@ def _inner_element(
     if kind == "param":
         return None
     activation = activation_of(type)
-    if activation is not None and isinstance(element.facts, FeedForward):
+    if activation is not None and isinstance(element.facts, FeedForwardFacts):
         return Element("function", activation, "", [node])
     if rotary and "rot" in type and operands:
         return Element("function", "RoPE", "", [node])
-    if len(operands) > 1 and type in ("mul", "add") and not isinstance(element.facts, Attention):
+    if len(operands) > 1 and type in ("mul", "add") and not isinstance(element.facts, AttentionFacts):
         return Element("multiply" if type == "mul" else "add", "", "", [node])
     is_core = type in _CORES or (len(operands) > 1 and type not in ("concat", "add", "mul"))
-    if isinstance(element.facts, Attention) and is_core and operands:
+    if isinstance(element.facts, AttentionFacts) and is_core and operands:
         facts = element.facts
         words = ["causal"] if facts.causal else []
         if facts.window is not None and "global" not in element.details:
@@ -176,7 +176,7 @@ def _inner_element(
     return None
 
 
-def _experts_panel(element: Element, facts: Experts, breadth: float) -> Panel:
+def _experts_panel(element: Element, facts: ExpertsFacts, breadth: float) -> Panel:
     """Draw a router, of the experts some, and their sum."""
     shapes: list[Shape] = []
     has_shared = facts.shared != 0
@@ -209,7 +209,7 @@ def _experts_panel(element: Element, facts: Experts, breadth: float) -> Panel:
     shapes.append(Line(((middle, 0), (middle, 14))))
     shapes.append(Circle(total.x, total.middle, RADIUS, "+"))
     shapes.append(Line(((middle, total.top), (middle, total.top + 9))))
-    name, details = feed_forward_text(FeedForward(facts.width, facts.inner, facts.activation, facts.is_gated))
+    name, details = feed_forward_text(FeedForwardFacts(facts.width, facts.inner, facts.activation, facts.is_gated))
     top = total.top + 11
     word = lower(name.removesuffix(" feed-forward")) if facts.is_gated else "feed-forward"
     line = f"each {word}, {details}"

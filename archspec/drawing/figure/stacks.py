@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 
 from archspec.core.addresses import last_segment, parent
 from archspec.drawing.figure.elements import Element, Flow
-from archspec.ir.structure.parts import Attention
+from archspec.ir.structure.parts import AttentionFacts
 
 Look = tuple[tuple[str, str, str], ...]
 
@@ -62,7 +62,7 @@ def find_stacks(flow: Flow) -> list[Stack]:
 
 def _name_both_windows(unit: Sequence[Element]) -> None:
     for element in unit:
-        if isinstance(element.facts, Attention):
+        if isinstance(element.facts, AttentionFacts):
             windows = _WINDOW.findall(element.details)
             details = _WINDOW.sub("", element.details)
             element.details = f"{details}, local{f' ({windows[0]})' if windows else ''} or global"
@@ -107,7 +107,7 @@ def _numbers(unit: str) -> list[int]:
 def _marks(names: Sequence[str], units: Mapping[str, Sequence[Element]]) -> list[bool]:
     by_number: dict[int, bool] = {}
     for name in names:
-        windows = [element.facts.window for element in units[name] if isinstance(element.facts, Attention)]
+        windows = [element.facts.window for element in units[name] if isinstance(element.facts, AttentionFacts)]
         by_number.update(dict.fromkeys(_numbers(name), None in windows))
     marks = [by_number[number] for number in sorted(by_number)]
     return marks if len(set(marks)) > 1 else []

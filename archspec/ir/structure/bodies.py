@@ -20,7 +20,16 @@ from archspec.ir.ops import OPS
 from archspec.ir.structure.attention import AttentionPart, AttentionSlots, BodyContext
 from archspec.ir.structure.axes import axes_of_type, axis, joined_axes, moved_axes, size_of
 from archspec.ir.structure.masks import VisibleKeys
-from archspec.ir.structure.parts import Attention, Embedding, Experts, Facts, FeedForward, Norm, Part, StateSpace
+from archspec.ir.structure.parts import (
+    AttentionFacts,
+    EmbeddingFacts,
+    ExpertsFacts,
+    Facts,
+    FeedForwardFacts,
+    NormFacts,
+    Part,
+    StateSpaceFacts,
+)
 from archspec.ir.structure.values import (
     POINTS,
     Hidden,
@@ -130,7 +139,7 @@ class BodyReader:
 
         for part in reading.parts:
             tensors = tuple(dict.fromkeys(map(restore, part.tensors)))
-            if isinstance(part.facts, StateSpace) and not tensors and self._body.module is not None:
+            if isinstance(part.facts, StateSpaceFacts) and not tensors and self._body.module is not None:
                 module = self._body.module
                 tensors = tuple([name for name, located in iter_tensors(module) if located.weight.kind == "param"])
             self._parts.append(part._replace(tensors=tensors, address=_common(tensors)))
@@ -336,14 +345,14 @@ class BodyReader:
                 ids, table = by_name["ids"], by_name["table"]
                 if table.tensors and len(table.axes) == 2:
                     index = "position" if ids.is_counted else "input" if ids.origins else "constant"
-                    self._add(table.tensors, Embedding(size_of(table.axes[0]), type.shape[-1], index))
+                    self._add(table.tensors, EmbeddingFacts(size_of(table.axes[0]), type.shape[-1], index))
                 return base._replace(axes=(*ids.axes, axis(type.shape[-1], "channel")))
             case "layer_norm" | "group_norm":
                 name = "LayerNorm" if call.type == "layer_norm" else "GroupNorm"
                 size = type.shape[-1] if call.type == "layer_norm" else type.shape[1]
                 tensors = [name for value in operands[1:] for name in value.tensors]
                 if tensors:
-                    self._add(tensors, Norm(name, size))
+                    self._add(tensors, NormFacts(name, size))
                 return operands[0]._replace(is_trained=True, rotary=0)
             case "softmax":
                 return operands[0]._replace(curve=None, hidden=None)
@@ -407,9 +416,9 @@ class BodyReader:
             name, is_gated = x.hidden
             all_experts = experts or before.experts
             if all_experts is None:
-                self._add([*before.tensors, *tensors], FeedForward(width, input_width, name, is_gated))
+                self._add([*before.tensors, *tensors], FeedForwardFacts(width, input_width, name, is_gated))
             else:
-                self._add([*before.tensors, *tensors], Experts(*all_experts, width, input_width, name, is_gated))
+                self._add([*before.tensors, *tensors], ExpertsFacts(*all_experts, width, input_width, name, is_gated))
         return base._replace(projection=mapped, curve=_IDENTITY, waves=frozenset(), mixed=())
 
     # Parts --------------------------------------------------------------------------------------------------------
@@ -424,7 +433,7 @@ class BodyReader:
         if scores is not None:
             tensors = (*scores.tensors, *all_tensors([right]))
             visible = part.visible
-            facts = Attention(
+            facts = AttentionFacts(
                 scores.heads,
                 scores.groups,
                 scores.key_size,
@@ -453,9 +462,9 @@ class BodyReader:
             return
         tensors = [name for name, located in iter_tensors(body.module) if located.weight.kind == "param"]
         if outputs[0].is_statistic and not {"sqrt", "pow"}.isdisjoint(types):
-            self._add(tensors, Norm("BatchNorm", width[0]))
+            self._add(tensors, NormFacts("BatchNorm", width[0]))
         elif outputs[0].square == "/":
-            self._add(tensors, Norm("RMSNorm", width[0]))
+            self._add(tensors, NormFacts("RMSNorm", width[0]))
 
     def _find_state_space(self, body: Body) -> None:
         """Read a state that a loop carries through sums and products alone."""
@@ -469,7 +478,7 @@ class BodyReader:
             if is_linear and any(operand in carried for _, operand in inner.inputs):
                 carried.update(slot for _, slot in present_outputs(inner))
         if body.outputs[0][1] in carried - {0} and len(state) >= 3:
-            self._add([], StateSpace(state[-2], state[-1]))
+            self._add([], StateSpaceFacts(state[-2], state[-1]))
 
 
 def _join_bias(operands: dict[str, Value]) -> Value:

@@ -8,7 +8,7 @@ from archspec.core.algebra import Dim
 from archspec.core.record import Record
 
 
-class Attention(Record):
+class AttentionFacts(Record):
     """Attention (Vaswani et al., 2017): `heads` queries of a token, which share keys and values in `groups`.
 
     `key_size` and `value_size` are the sizes of a head. `causal` hides later keys, and `window` is the number of
@@ -32,7 +32,7 @@ class Attention(Record):
     has_bias: bool = False
 
 
-class FeedForward(Record):
+class FeedForwardFacts(Record):
     """Two linear maps with a function between them, from `width` to `inner` and back.
 
     `activation` is the name of the function, None if it is none of the usual ones. `is_gated` is whether its result is
@@ -45,7 +45,7 @@ class FeedForward(Record):
     is_gated: bool
 
 
-class Experts(Record):
+class ExpertsFacts(Record):
     """Feed-forward networks, `total` in number, of which each token uses `chosen` (Shazeer et al., 2017).
 
     `shared` is the inner width of those that each token uses besides, 0 for none.
@@ -60,21 +60,21 @@ class Experts(Record):
     shared: Dim = 0
 
 
-class StateSpace(Record):
+class StateSpaceFacts(Record):
     """A state of `states` numbers for each of `width` channels, which decays and takes in each token (Mamba, 2023)."""
 
     width: Dim
     states: Dim
 
 
-class Norm(Record):
+class NormFacts(Record):
     """A normalization over `width` channels: "LayerNorm", "RMSNorm", "GroupNorm" or "BatchNorm"."""
 
     name: str
     width: Dim
 
 
-class Embedding(Record):
+class EmbeddingFacts(Record):
     """A table of `rows` vectors of `width`.
 
     `indexed_by` is what chooses rows: "input" for ids, "position", also one that is counted from ids, or "constant".
@@ -85,14 +85,16 @@ class Embedding(Record):
     indexed_by: str
 
 
-class Head(Record):
+class HeadFacts(Record):
     """A linear map from `width` to an output of the model, `classes` wide."""
 
     width: Dim
     classes: Dim
 
 
-Facts: TypeAlias = Attention | FeedForward | Experts | StateSpace | Norm | Embedding | Head
+Facts: TypeAlias = (
+    AttentionFacts | FeedForwardFacts | ExpertsFacts | StateSpaceFacts | NormFacts | EmbeddingFacts | HeadFacts
+)
 
 
 class Part(Record):

@@ -16,7 +16,7 @@ from archspec.ir.module import Body
 from archspec.ir.structure.attention import AttentionTracer, BodyContext
 from archspec.ir.structure.axes import axes_of_type
 from archspec.ir.structure.bodies import OUTER, BodyReader, Reading
-from archspec.ir.structure.parts import Attention, Embedding, Experts, FeedForward, Head, Part
+from archspec.ir.structure.parts import AttentionFacts, EmbeddingFacts, ExpertsFacts, FeedForwardFacts, HeadFacts, Part
 from archspec.ir.structure.values import Value
 
 
@@ -36,7 +36,7 @@ def read_parts(body: Body) -> tuple[Part, ...]:
 
 def _heads(outputs: Iterable[Value], parts: Sequence[Part]) -> list[Part]:
     """Return the last maps before the outputs of a model that has other parts, and of which they are none."""
-    read = {name for part in parts if not isinstance(part.facts, Embedding) for name in part.tensors}
+    read = {name for part in parts if not isinstance(part.facts, EmbeddingFacts) for name in part.tensors}
     heads: list[Part] = []
     for output in outputs:
         projection = output.projection
@@ -45,14 +45,14 @@ def _heads(outputs: Iterable[Value], parts: Sequence[Part]) -> list[Part]:
             layer = parent(projection.tensors[-1])
             tensors = tuple([name for name in projection.tensors if parent(name) == layer])
             if parts and read.isdisjoint(tensors):
-                heads.append(Part(layer, tensors, Head(projection.input_width, projection.width)))
+                heads.append(Part(layer, tensors, HeadFacts(projection.input_width, projection.width)))
     return list(dict.fromkeys(heads))
 
 
 def _distinct(parts: Iterable[Part]) -> list[Part]:
     """Return the parts once each; an attention that a map follows replaces itself without the map."""
     distinct = list(dict.fromkeys(parts))
-    attentions = [part for part in distinct if isinstance(part.facts, Attention)]
+    attentions = [part for part in distinct if isinstance(part.facts, AttentionFacts)]
     mapped = {(part.facts, part.tensors[:-number]) for part in attentions for number in (1, 2)}
     return [part for part in distinct if (part.facts, part.tensors) not in mapped]
 
@@ -62,19 +62,19 @@ def _join_shared_experts(parts: Sequence[Part]) -> list[Part]:
     joined: set[Part] = set()
     result: list[Part] = []
     for part in parts:
-        if isinstance(part.facts, Experts):
+        if isinstance(part.facts, ExpertsFacts):
             outer = part.address
             beside = [
                 other
                 for other in parts
-                if isinstance(other.facts, FeedForward) and other.facts.width == part.facts.width
+                if isinstance(other.facts, FeedForwardFacts) and other.facts.width == part.facts.width
                 if is_inside(other.address, outer)
             ]
             joined.update(beside)
             shared: Dim = 0
             tensors = part.tensors
             for other in beside:
-                assert isinstance(other.facts, FeedForward)
+                assert isinstance(other.facts, FeedForwardFacts)
                 shared = shared + other.facts.inner
                 tensors += other.tensors
             part = part._replace(tensors=tensors, facts=part.facts._replace(shared=shared))

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from archspec.ir.module import Body
 from archspec.ir.structure.parts import (
-    Attention,
-    Embedding,
-    Experts,
+    AttentionFacts,
+    EmbeddingFacts,
+    ExpertsFacts,
     Facts,
-    FeedForward,
-    Head,
-    Norm,
-    StateSpace,
+    FeedForwardFacts,
+    HeadFacts,
+    NormFacts,
+    StateSpaceFacts,
 )
 from archspec.ir.structure.read import read_parts
 
 _ROLES: dict[type[Facts], str] = {
-    Attention: "attention",
-    Embedding: "embedding",
-    Experts: "feed_forward",
-    FeedForward: "feed_forward",
-    Head: "head",
-    Norm: "norm",
-    StateSpace: "state_space",
+    AttentionFacts: "attention",
+    EmbeddingFacts: "embedding",
+    ExpertsFacts: "feed_forward",
+    FeedForwardFacts: "feed_forward",
+    HeadFacts: "head",
+    NormFacts: "norm",
+    StateSpaceFacts: "state_space",
 }
 
 
@@ -34,10 +34,10 @@ def default_roles(body: Body) -> dict[str, str]:
     What several parts read, such as a table that is the matrix of a head too, has the role of the first.
     """
     parts = read_parts(body)
-    vocabularies = {part.facts.rows for part in parts if isinstance(part.facts, Embedding)}
+    vocabularies = {part.facts.rows for part in parts if isinstance(part.facts, EmbeddingFacts)}
     roles: dict[str, str] = {}
     for part in parts:
-        if isinstance(part.facts, Head) and part.facts.classes not in vocabularies:
+        if isinstance(part.facts, HeadFacts) and part.facts.classes not in vocabularies:
             continue
         for name in part.tensors:
             roles.setdefault(name, _ROLES[type(part.facts)])
