@@ -258,9 +258,9 @@ class Bucketed(nn.Module):
 bucketed = evaluated(lambda heads=4, buckets=32: Bucketed(heads, buckets))
 
 
-X, ROWS = ("x=real[batch,seq,width]"), ("x=real[batch,seq,8]")
+X, ROWS = ("x=real[batch,seq,width]",), ("x=real[batch,seq,8]",)
 
-IDS = "ids=int[batch,seq]"
+IDS = ("ids=int[batch,seq]",)
 
 SOURCES = {
     "the first layers are frozen": (":first_frozen", *IDS),

@@ -587,7 +587,6 @@ SOURCES = {
             "sliding_windows": [[16, 4]] * 12,
         },
     ),
-    "a large decoder": (Decoder, {**DECODER, "hidden_size": 8_000, "vocab_size": 100_000}),
     "tokens and sounds": (Reader, SMALL),
     "steps of an actor": (Acting, {"hidden_size": 96, "state_dim": 17, "act_dim": 6, "steps": 50}),
     "tokens with boxes": (Boxed, SMALL),
@@ -603,7 +602,4 @@ SOURCES = {
     "inputs that are not known": (Unknown, SMALL),
 }
 
-SLOW = (
-    "a size|the size|lists that are|sections|a large decoder|powers|a module of|layers that show|other|a loop,"
-    "|an image|kernels"
-)
+SLOW = "a size|the size|lists that are|sections|powers|a module of|layers that show|other|a loop,|an image|kernels"

@@ -1,7 +1,7 @@
 """The Python that specs are translated to: `cases/NAME.txt` has the code for each spec in `cases/NAME.arch`.
 
 Imports, docstrings and `build` are left out. What has no form in PyTorch has an error in the place of code.
-`pytest tests/codegen/test_cases.py --update-golden` renews the code.
+`pytest tests/codegen/test_codegen_cases.py --update-golden` renews the code.
 """
 
 import ast

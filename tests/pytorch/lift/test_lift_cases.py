@@ -11,7 +11,7 @@ A case file has one or more of these tables, by what a case shows:
 
 `SLOW` is a pattern of cases that run with `-m slow`. `ROUNDED` names functions with tables in float32. A refusal is
 written in the place of a spec.
-`pytest tests/pytorch/lift/test_cases.py --update-golden` renews the specs.
+`pytest tests/pytorch/lift/test_lift_cases.py --update-golden` renews the specs.
 """
 
 import importlib.util
