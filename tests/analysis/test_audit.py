@@ -18,7 +18,7 @@ import archspec
 from archspec import ArchError, Audit, JudgedLine
 from archspec.testing import main
 
-AUDITS = sorted(path.stem for path in (ROOT / "specs" / "audits").glob("*.yaml"))
+PUBLISHED = sorted(path.stem for path in (ROOT / "specs" / "audits").glob("*.yaml"))
 
 pytestmark = pytest.mark.usefixtures("explainers_made_once")
 
@@ -66,7 +66,7 @@ def test_an_error_is_reported_once_and_a_fraction_in_full(tmp_path: Path) -> Non
 
 
 @pytest.mark.usefixtures("audited_once")
-@pytest.mark.parametrize("name", AUDITS)
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_the_report_on_a_published_calculation(name: str, golden: Callable[[str, str], None]) -> None:
     out, err, status = printed("audit", name)
     assert err == "" and status == (0 if audited(name).clean else 1)

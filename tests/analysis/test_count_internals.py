@@ -1,14 +1,40 @@
 """Steps of the code that the tests of count cannot reach through public names."""
 
+from typing import Any
+
 import pytest
 from small import DENSE, load
-from test_count import table, tensor
 
-from archspec import SelectionRule, Table
+from archspec import ModuleRow, Params, SelectionRule, Table, Tensor, Tensors
 from archspec.analysis.count.count import count
 from archspec.analysis.count.groups import RoleComponent, find_role_components
 from archspec.analysis.count.select import select
 from archspec.analysis.count.tree import count_tree
+
+
+def tensor(name: str, *shape: int, **facts: Any) -> Tensor:
+    size = 1
+    for n in shape:
+        size *= n
+    values = {
+        "trainable": True,
+        "tied_to": None,
+        "role": None,
+        "layer": name.rpartition(".")[0],
+        "type": "Linear",
+    } | facts
+    return Tensor(name=name, shape=shape, params=0 if values["tied_to"] else size, size=size, **values)
+
+
+def table(*tensors: Tensor, blocks: tuple[str, ...] = ()) -> Table:
+    total = sum(t.params for t in tensors)
+    trainable = sum(t.params for t in tensors if t.trainable)
+    layers = dict.fromkeys((t.layer, t.type) for t in tensors if t.layer not in blocks)
+    modules = [ModuleRow(b, "Block", "block") for b in blocks] + [ModuleRow(a, t, "layer") for a, t in layers]
+    return Table(
+        "made by hand", {}, {}, Params(total, trainable, total - trainable), Tensors(tensors), (), tuple(modules), {}
+    )
+
 
 SHARED = table(
     tensor("words.weight", 10, 4, layer="words", type="Embedding", role="embedding"),

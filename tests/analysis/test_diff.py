@@ -1,10 +1,14 @@
 """`archspec diff`: what makes one model of another is exact, and no two computations are called the same."""
 
+import csv
+import io
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 from paths import ROOT
 from small import DENSE, load
 
@@ -128,3 +132,15 @@ def test_pages(
     status, out, err = run(capsys, a, b)
     assert (status, err) == (1, "")
     golden(f"compare/diff-{pair}.txt", out)
+
+
+def test_formats(capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None]) -> None:
+    models = ("bert-base-uncased", "roberta-base")
+    texts = {f: run(capsys, *models, "--format", f) for f in ("json", "yaml", "csv", "markdown")}
+    assert {status for status, _, _ in texts.values()} == {1}
+    document = json.loads(texts["json"][1])
+    assert yaml.safe_load(texts["yaml"][1]) == document
+    golden("compare/diff-base-roberta.md", texts["markdown"][1])
+    rows = list(csv.DictReader(io.StringIO(texts["csv"][1])))
+    assert len(rows) == len(document["tensors"]) + len(document["operations"])
+    assert [row["name"] for row in rows if row["part"] == "tensors"] == [t["name"] for t in document["tensors"]]

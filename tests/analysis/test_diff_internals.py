@@ -1,15 +1,12 @@
 """Steps of the code that the tests of diff cannot reach through public names."""
 
-import csv
-import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from bundled import pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -144,18 +141,6 @@ model "b" = A(3)
 def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     status = main(["diff", *words])
     return status, *capsys.readouterr()
-
-
-def test_formats(capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None]) -> None:
-    models = ("bert-base-uncased", "roberta-base")
-    texts = {f: run(capsys, *models, "--format", f) for f in ("json", "yaml", "csv", "markdown")}
-    assert {status for status, _, _ in texts.values()} == {1}
-    document = json.loads(texts["json"][1])
-    assert yaml.safe_load(texts["yaml"][1]) == document
-    golden("compare/diff-base-roberta.md", texts["markdown"][1])
-    rows = list(csv.DictReader(io.StringIO(texts["csv"][1])))
-    assert len(rows) == len(document["tensors"]) + len(document["operations"])
-    assert [row["name"] for row in rows if row["part"] == "tensors"] == [t["name"] for t in document["tensors"]]
 
 
 def stored(row: dict[str, Any] | None) -> StoredTensor | None:

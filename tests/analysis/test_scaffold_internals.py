@@ -16,28 +16,11 @@ from archspec.analysis.scaffold.tensors import TensorSketch as Sketch
 from archspec.core import resources
 from archspec.formats.checkpoints.entries import Checkpoint, Entry
 
-Tensors = dict[str, tuple[int, ...]]
-
 
 def owned(text: str) -> list[str]:
     """The statements of the outermost block, without comments."""
     body = text[text.index("block Model") :].partition("\n}")[0].split("\n")[1:-1]
     return [re.sub(" +", " ", line.partition("#")[0]).strip() for line in body]
-
-
-def linear(name: str, out: int, into: int) -> Tensors:
-    return {f"{name}.weight": (out, into), f"{name}.bias": (out,)}
-
-
-def norm(name: str, size: int) -> Tensors:
-    return {f"{name}.weight": (size,), f"{name}.bias": (size,)}
-
-
-def layer(name: str, hidden: int = 8, inner: int = 32) -> Tensors:
-    """A pre-norm layer with fused queries, keys and values."""
-    found = norm(f"{name}.ln1", hidden) | linear(f"{name}.attn.qkv", 3 * hidden, hidden)
-    found |= linear(f"{name}.attn.out", hidden, hidden) | norm(f"{name}.ln2", hidden)
-    return found | linear(f"{name}.mlp.up", inner, hidden) | linear(f"{name}.mlp.down", hidden, inner)
 
 
 def test_the_library_is_what_is_recognised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,47 +1,14 @@
 """Scalings of rotary positions: the functions of the library, and the configurations that choose them."""
 
-import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from reference import Array
 
 import archspec
 
 SIZE, THETA = 8, 100.0
-PLAIN = THETA ** (-np.arange(0, SIZE, 2) / SIZE)
 SHORT, LONG = [1.0, 1.5, 2.0, 3.0], [2.0, 3.0, 4.0, 5.5]
-
-Frequencies = Callable[[int], tuple[Array, float]]
-
-
-def yarn(factor: float, context: int, strength: float, fast: float = 32.0, rounded: bool = True) -> Frequencies:
-    """Pair by pair: by the place between those with `fast` rotations and with one."""
-    first, last = (SIZE * math.log(context / (turns * 2 * math.pi)) / (2 * math.log(THETA)) for turns in (fast, 1.0))
-    if rounded:
-        first, last = math.floor(first), math.ceil(last)
-    first, last = max(first, 0), min(last, SIZE - 1)
-    slowed = [min(max((i - first) / (last - first), 0.0), 1.0) for i in range(SIZE // 2)]
-    found = np.array([PLAIN[i] * (1 - s) + PLAIN[i] / factor * s for i, s in enumerate(slowed)])
-    return lambda length: (found, strength)
-
-
-def dynamic(factor: float, positions: int) -> Frequencies:
-    """By another theta for each length."""
-
-    def found(length: int) -> tuple[Array, float]:
-        growth = factor * max(length, positions) / positions - (factor - 1)
-        theta = THETA * growth ** (SIZE / (SIZE - 2))
-        return theta ** (-np.arange(0, SIZE, 2) / SIZE), 1.0
-
-    return found
-
-
-def longrope(context: int, strength: float) -> Frequencies:
-    return lambda length: (PLAIN / (LONG if length > context else SHORT), strength)
 
 
 LONGER = f"longrope_scaling(short = {SHORT}, long = {LONG}, context = 10"

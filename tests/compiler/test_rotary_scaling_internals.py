@@ -11,7 +11,7 @@ import pytest
 from paths import ROOT
 from reference import Array, evaluate
 from small import live_names
-from test_rotary_scaling import dynamic, probe, yarn
+from test_rotary_scaling import probe
 
 import archspec
 from archspec.formats.configs.family import read_family
@@ -36,6 +36,28 @@ def llama3(factor: float, context: int) -> Frequencies:
     between = (1 - kept) * PLAIN / factor + kept * PLAIN
     found = np.where(wavelength > context, PLAIN / factor, np.where(wavelength < context / 4, PLAIN, between))
     return lambda length: (found, 1.0)
+
+
+def yarn(factor: float, context: int, strength: float, fast: float = 32.0, rounded: bool = True) -> Frequencies:
+    """Pair by pair: by the place between those with `fast` rotations and with one."""
+    first, last = (SIZE * math.log(context / (turns * 2 * math.pi)) / (2 * math.log(THETA)) for turns in (fast, 1.0))
+    if rounded:
+        first, last = math.floor(first), math.ceil(last)
+    first, last = max(first, 0), min(last, SIZE - 1)
+    slowed = [min(max((i - first) / (last - first), 0.0), 1.0) for i in range(SIZE // 2)]
+    found = np.array([PLAIN[i] * (1 - s) + PLAIN[i] / factor * s for i, s in enumerate(slowed)])
+    return lambda length: (found, strength)
+
+
+def dynamic(factor: float, positions: int) -> Frequencies:
+    """By another theta for each length."""
+
+    def found(length: int) -> tuple[Array, float]:
+        growth = factor * max(length, positions) / positions - (factor - 1)
+        theta = THETA * growth ** (SIZE / (SIZE - 2))
+        return theta ** (-np.arange(0, SIZE, 2) / SIZE), 1.0
+
+    return found
 
 
 def longrope(context: int, strength: float) -> Frequencies:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from checkpoints import safetensors
+from small import load_table
 
 import archspec
 from archspec.testing import main
@@ -52,6 +53,24 @@ def model(config: dict[str, Any], prefix: str = "") -> dict[str, Tensor]:
         for tensor in archspec.load(config).tensors
         if not tensor.tied_to
     }
+
+
+@pytest.mark.parametrize("dtype", ["F32", "F16", "U8", "BOOL"])
+@pytest.mark.parametrize("prefix", ["", "transformer."])
+def test_masks_of_gpt2_are_no_difference(tmp_path: Path, dtype: str, prefix: str) -> None:
+    tensors = model(GPT2, prefix)
+    h = "h" if prefix else "transformer.h"
+    for i in range(3):
+        tensors[f"{h}.{i}.attn.bias"] = mask(20, dtype)
+        tensors[f"{h}.{i}.attn.masked_bias"] = ("F32", (), pack("<f", -1e4))
+    path = write(tmp_path / "model.safetensors", tensors)
+    found = archspec.verify(GPT2, path)
+    assert found.is_exact, found
+    assert f"not in the spec, ignored: `{h}.*.attn.bias` (0-2), causal mask" in found.notes
+    assert f"not in the spec, ignored: `{h}.*.attn.masked_bias` (0-2), the score of masked positions" in found.notes
+    table = load_table(str(path))[0]
+    assert table.params.total == archspec.load(GPT2).params.total
+    assert f"computed: `{h}.*.attn.bias` (0-2), causal mask" in table.notes
 
 
 def changed(tensor: Tensor, index: int, value: float) -> Tensor:

@@ -2,14 +2,11 @@
 
 from pathlib import Path
 from struct import pack
-from typing import Any
 
 import pytest
 from checkpoints import read
-from small import load_table
-from test_computed_tensors import GPT2, write
+from test_computed_tensors import write
 
-import archspec
 from archspec.formats.checkpoints.computed import find_computed
 
 SIZES = {"F32": 4, "F16": 2, "BF16": 2, "U8": 1, "BOOL": 1, "I64": 8}
@@ -27,32 +24,6 @@ def numbers(dtype: str, *values: float) -> bytes:
 def mask(size: int, dtype: str = "F32", window: int = 1000, seen: float = 1, hidden: float = 0) -> Tensor:
     values = [seen if i - window < j <= i else hidden for i in range(size) for j in range(size)]
     return dtype, (1, 1, size, size), numbers(dtype, *values)
-
-
-def model(config: dict[str, Any], prefix: str = "") -> dict[str, Tensor]:
-    return {
-        tensor.name.removeprefix(prefix): ("F32", tensor.shape, bytes(4 * tensor.size))
-        for tensor in archspec.load(config).tensors
-        if not tensor.tied_to
-    }
-
-
-@pytest.mark.parametrize("dtype", ["F32", "F16", "U8", "BOOL"])
-@pytest.mark.parametrize("prefix", ["", "transformer."])
-def test_masks_of_gpt2_are_no_difference(tmp_path: Path, dtype: str, prefix: str) -> None:
-    tensors = model(GPT2, prefix)
-    h = "h" if prefix else "transformer.h"
-    for i in range(3):
-        tensors[f"{h}.{i}.attn.bias"] = mask(20, dtype)
-        tensors[f"{h}.{i}.attn.masked_bias"] = ("F32", (), pack("<f", -1e4))
-    path = write(tmp_path / "model.safetensors", tensors)
-    found = archspec.verify(GPT2, path)
-    assert found.is_exact, found
-    assert f"not in the spec, ignored: `{h}.*.attn.bias` (0-2), causal mask" in found.notes
-    assert f"not in the spec, ignored: `{h}.*.attn.masked_bias` (0-2), the score of masked positions" in found.notes
-    table = load_table(str(path))[0]
-    assert table.params.total == archspec.load(GPT2).params.total
-    assert f"computed: `{h}.*.attn.bias` (0-2), causal mask" in table.notes
 
 
 @pytest.mark.parametrize(

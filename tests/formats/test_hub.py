@@ -13,6 +13,7 @@ import checkpoints
 import pytest
 from hub_server import COMMIT, Hub, serving
 from paths import ROOT
+from small import load_table
 
 import archspec
 
@@ -42,6 +43,12 @@ def bert() -> dict[str, tuple[int, ...]]:
 
 
 # The table ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_name_on_the_hub_is_the_bundled_model() -> None:
+    for name in ("google-bert/bert-base-uncased", "bert-base-uncased"):
+        assert load_table(name)[0] == load_table("bert-base-uncased")[0]
+        assert archspec.load(name, layers=2).name == "bert-base-uncased"
 
 
 def test_another_owner_is_not_the_bundled_model() -> None:
@@ -78,6 +85,23 @@ def fill(cache: Path, id: str, files: dict[str, bytes], commit: str = COMMIT) ->
     return folder
 
 
+def test_a_model_of_the_cache(cache: Path) -> None:
+    fill(cache, "me/tiny", {"config.json": json.dumps(SMALL).encode()})
+    before = sorted((path, path.lstat().st_mtime_ns) for path in cache.rglob("*"))
+    model = archspec.load("me/tiny")
+    assert (model.name, model.params.total) == ("tiny", TOTAL)
+    assert archspec.import_config("me/tiny").startswith("# BertModel, from config.json.\n")
+    assert load_table("me/tiny")[0].params.total == TOTAL
+    assert sorted((path, path.lstat().st_mtime_ns) for path in cache.rglob("*")) == before
+
+
+def test_a_newer_commit_is_seen(cache: Path) -> None:
+    for layers, commit in ((1, "a" * 40), (2, "b" * 40), (1, "a" * 40)):
+        fill(cache, "me/tiny", {"config.json": json.dumps(SMALL | {"num_hidden_layers": layers}).encode()}, commit)
+        for total in (load_table("me/tiny")[0].params.total, archspec.load("me/tiny").params.total):
+            assert total == TOTAL + (layers - 1) * 7_087_872
+
+
 def test_the_oldest_names_have_no_owner(cache: Path) -> None:
     fill(cache, "google-bert/bert-base-cased", {"config.json": json.dumps(SMALL).encode()})
     fill(cache, "t5-large", {"config.json": json.dumps({"model_type": "t5", "num_layers": 1}).encode()})
@@ -101,6 +125,14 @@ def test_a_checkpoint_of_the_cache(cache: Path) -> None:
     fill(cache, "me/tiny", {"config.json": json.dumps(SMALL).encode(), "model.safetensors": safetensors(bert())})
     found = archspec.verify("me/tiny", "me/tiny")
     assert found.is_exact and found.checkpoint == "me/tiny"
+
+
+def test_a_gguf_file_of_the_cache(cache: Path) -> None:
+    fill(cache, "me/tiny", {"q.gguf": checkpoints.gguf({"token_embd.weight": (9, 4)}, {})})
+    assert load_table("me/tiny/q.gguf")[0].params.total == 36
+    with pytest.raises(archspec.ArchError, match=r"unknown checkpoint `me/tiny/other\.gguf`") as caught:
+        archspec.verify("bert-base-uncased", "me/tiny/other.gguf")
+    assert "not in the local cache" in str(caught.value)
 
 
 def refusal() -> tuple[str | None, list[str]]:

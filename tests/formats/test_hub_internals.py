@@ -1,6 +1,5 @@
 """Steps of the code that the tests of hub cannot reach through public names."""
 
-import json
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -10,10 +9,8 @@ from typing import Any
 import checkpoints
 import pytest
 import yaml
-from hub_server import Hub, serving
 from paths import ROOT
-from small import load_table
-from test_hub import fill, safetensors
+from test_hub import safetensors
 
 import archspec
 from archspec.formats import hub as model_hub
@@ -24,9 +21,6 @@ TABLE = yaml.safe_load((Path(str(ROOT / "specs")) / "hub.yaml").read_text())
 
 
 SMALL = {"model_type": "bert", "num_hidden_layers": 1, "vocab_size": 99}
-
-
-TOTAL = 8_150_784
 
 
 def bert() -> dict[str, tuple[int, ...]]:
@@ -42,12 +36,6 @@ def test_the_table_names_bundled_models() -> None:
             assert TABLE["bundled"][full] == name
 
 
-def test_a_name_on_the_hub_is_the_bundled_model() -> None:
-    for name in ("google-bert/bert-base-uncased", "bert-base-uncased"):
-        assert load_table(name)[0] == load_table("bert-base-uncased")[0]
-        assert archspec.load(name, layers=2).name == "bert-base-uncased"
-
-
 @pytest.mark.parametrize(
     "name", ["../a", "a/../b", "a//b", "/a/b", "a/b/c", "a--b/c", "a/b\0", "a/.b", "a/" + "b" * 95, "a/b.arch", "é/b"]
 )
@@ -57,37 +45,6 @@ def test_what_is_no_name(name: str) -> None:
     with pytest.raises(archspec.ArchError) as caught:
         archspec.load(name)
     assert caught.value.diagnostics[0].code in ("missing-file", "unreadable", "unknown-model")
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
-    return tmp_path / "hub"
-
-
-def test_a_model_of_the_cache(cache: Path) -> None:
-    fill(cache, "me/tiny", {"config.json": json.dumps(SMALL).encode()})
-    before = sorted((path, path.lstat().st_mtime_ns) for path in cache.rglob("*"))
-    model = archspec.load("me/tiny")
-    assert (model.name, model.params.total) == ("tiny", TOTAL)
-    assert archspec.import_config("me/tiny").startswith("# BertModel, from config.json.\n")
-    assert load_table("me/tiny")[0].params.total == TOTAL
-    assert sorted((path, path.lstat().st_mtime_ns) for path in cache.rglob("*")) == before
-
-
-def test_a_newer_commit_is_seen(cache: Path) -> None:
-    for layers, commit in ((1, "a" * 40), (2, "b" * 40), (1, "a" * 40)):
-        fill(cache, "me/tiny", {"config.json": json.dumps(SMALL | {"num_hidden_layers": layers}).encode()}, commit)
-        for total in (load_table("me/tiny")[0].params.total, archspec.load("me/tiny").params.total):
-            assert total == TOTAL + (layers - 1) * 7_087_872
-
-
-def test_a_gguf_file_of_the_cache(cache: Path) -> None:
-    fill(cache, "me/tiny", {"q.gguf": checkpoints.gguf({"token_embd.weight": (9, 4)}, {})})
-    assert load_table("me/tiny/q.gguf")[0].params.total == 36
-    with pytest.raises(archspec.ArchError, match=r"unknown checkpoint `me/tiny/other\.gguf`") as caught:
-        archspec.verify("bert-base-uncased", "me/tiny/other.gguf")
-    assert "not in the local cache" in str(caught.value)
 
 
 @pytest.mark.parametrize("path", ["a/b", "a/b/../c.gguf", "a/b//c.gguf", "a/b/.c.gguf", "/a/b/c.gguf", "a/b/c.bin"])
@@ -163,11 +120,3 @@ def test_no_more_is_read_than_is_needed(monkeypatch: pytest.MonkeyPatch) -> None
         "follow_redirects": True,
     }  # files are elsewhere
     assert asked == [("GET", "me/tiny/model.safetensors", settings)]
-
-
-@pytest.fixture
-def hub() -> Iterator[Hub]:
-    pytest.importorskip("huggingface_hub")
-    with serving(Hub()) as hub:
-        hub.models["me/tiny"] = {"config.json": json.dumps(SMALL).encode()}
-        yield hub

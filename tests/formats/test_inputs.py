@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from checkpoints import write as write_checkpoint
+from small import load_table
 
 import archspec
 from archspec.testing import main
@@ -36,10 +38,36 @@ def write(folder: Path, config: Any, name: str = "config.json") -> str:
 # Folders and streams --------------------------------------------------------------------------------------------------
 
 
+def test_a_linked_folder_gives_the_model_its_name(tmp_path: Path) -> None:
+    (tmp_path / "blob").write_text(json.dumps(SMALL))
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "config.json").symlink_to(tmp_path / "blob")
+    (tmp_path / "tiny").symlink_to(tmp_path / "real")
+    for name in ("real", "tiny", "real"):
+        assert archspec.load(tmp_path / name).name == name
+        assert load_table(tmp_path / name)[0].model == name
+
+
+def test_a_folder_that_changes_is_read_again(tmp_path: Path) -> None:
+    write(tmp_path, SMALL)
+    assert load_table(tmp_path)[0].params.total == archspec.load(tmp_path).params.total == TOTAL
+    write(tmp_path, SMALL | {"vocab_size": 100})
+    assert load_table(tmp_path)[0].params.total == archspec.load(tmp_path).params.total == TOTAL + 768
+
+
 def test_a_folder_without_a_configuration_is_refused(tmp_path: Path) -> None:
     assert error(tmp_path).code == "unreadable"
     (tmp_path / "config.json").mkdir()
     assert error(tmp_path).code == "unreadable"
+
+
+def test_a_folder_with_weights_only_is_its_checkpoint(tmp_path: Path) -> None:
+    write_checkpoint(tmp_path / "model.safetensors", {"encoder.weight": (2, 3), "encoder.bias": (3,)})
+    assert load_table(tmp_path)[0].params.total == 9
+    found = error(tmp_path)
+    assert found.message == f"{tmp_path} is a checkpoint: it has tensors, but no computation"
+    write(tmp_path, SMALL)
+    assert load_table(tmp_path)[0].params.total == TOTAL
 
 
 def test_all_commands_with_configurations_read_them_as_specified(
@@ -63,6 +91,13 @@ def test_a_configuration_on_standard_input(space: str, monkeypatch: pytest.Monke
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
         model = archspec.load(path)
         assert (model.name, model.params.total) == ("bert", TOTAL)
+
+
+def test_standard_input_is_read_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    for layers in (1, 2, 1):
+        data = json.dumps(SMALL | {"num_hidden_layers": layers}).encode()
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+        assert load_table("/dev/stdin")[0].params.total == TOTAL + (layers - 1) * 7_087_872
 
 
 def test_a_spec_on_standard_input_by_its_other_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,6 +285,17 @@ def test_a_name_cannot_leave_the_comment() -> None:
     name = 'x\nmodel "evil" = Bert()\r\u2028'
     lines = archspec.import_config(SMALL | {name: 1}, ignore=[name]).splitlines()
     assert [line for line in lines if "evil" in line] == [lines[1]] and lines[1].startswith("# ")
+
+
+def test_options_are_part_of_what_is_kept(tmp_path: Path) -> None:
+    path = write(tmp_path, {"num_hidden_layers": 1, "foo": 2})
+    for type in ("bert", "electra", "bert"):
+        config = archspec.Configuration(path, type, ("foo",))
+        assert load_table(config)[0].hyperparameters == archspec.load(config).hyperparameters
+    with pytest.raises(archspec.ArchError):
+        load_table(path)
+    with pytest.raises(archspec.ArchError):
+        load_table(archspec.Configuration(path, "bert"))
 
 
 def test_only_configurations_are_imported() -> None:

@@ -1,6 +1,5 @@
 """Steps of the code that the tests of inputs cannot reach through public names."""
 
-import io
 import json
 import os
 import subprocess
@@ -8,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from checkpoints import write as write_checkpoint
 from paths import ROOT
-from small import load_table
 from test_inputs import Object
 
 import archspec
@@ -37,44 +34,6 @@ def error(spec: Any) -> archspec.Diagnostic:
     with pytest.raises(archspec.ArchError) as caught:
         archspec.load(spec)
     return caught.value.diagnostics[0]
-
-
-def write(folder: Path, config: Any, name: str = "config.json") -> str:
-    (folder / name).write_text(config if isinstance(config, str) else json.dumps(config))
-    return str(folder / name)
-
-
-def test_a_linked_folder_gives_the_model_its_name(tmp_path: Path) -> None:
-    (tmp_path / "blob").write_text(json.dumps(SMALL))
-    (tmp_path / "real").mkdir()
-    (tmp_path / "real" / "config.json").symlink_to(tmp_path / "blob")
-    (tmp_path / "tiny").symlink_to(tmp_path / "real")
-    for name in ("real", "tiny", "real"):
-        assert archspec.load(tmp_path / name).name == name
-        assert load_table(tmp_path / name)[0].model == name
-
-
-def test_a_folder_that_changes_is_read_again(tmp_path: Path) -> None:
-    write(tmp_path, SMALL)
-    assert load_table(tmp_path)[0].params.total == archspec.load(tmp_path).params.total == TOTAL
-    write(tmp_path, SMALL | {"vocab_size": 100})
-    assert load_table(tmp_path)[0].params.total == archspec.load(tmp_path).params.total == TOTAL + 768
-
-
-def test_a_folder_with_weights_only_is_its_checkpoint(tmp_path: Path) -> None:
-    write_checkpoint(tmp_path / "model.safetensors", {"encoder.weight": (2, 3), "encoder.bias": (3,)})
-    assert load_table(tmp_path)[0].params.total == 9
-    found = error(tmp_path)
-    assert found.message == f"{tmp_path} is a checkpoint: it has tensors, but no computation"
-    write(tmp_path, SMALL)
-    assert load_table(tmp_path)[0].params.total == TOTAL
-
-
-def test_standard_input_is_read_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    for layers in (1, 2, 1):
-        data = json.dumps(SMALL | {"num_hidden_layers": layers}).encode()
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
-        assert load_table("/dev/stdin")[0].params.total == TOTAL + (layers - 1) * 7_087_872
 
 
 @with_pipes
@@ -143,14 +102,3 @@ def test_a_missing_type_is_that_of_the_architecture(type: str) -> None:
         assert wrong[0].code == "missing-argument" and f"`{type}`" in wrong[0].message
     else:
         assert (found, wrong) == (type, [])
-
-
-def test_options_are_part_of_what_is_kept(tmp_path: Path) -> None:
-    path = write(tmp_path, {"num_hidden_layers": 1, "foo": 2})
-    for type in ("bert", "electra", "bert"):
-        config = archspec.Configuration(path, type, ("foo",))
-        assert load_table(config)[0].hyperparameters == archspec.load(config).hyperparameters
-    with pytest.raises(archspec.ArchError):
-        load_table(path)
-    with pytest.raises(archspec.ArchError):
-        load_table(archspec.Configuration(path, "bert"))

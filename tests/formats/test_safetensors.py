@@ -3,11 +3,12 @@
 import json
 import re
 import struct
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
-from checkpoints import SHAPES, header, read_bytes, safetensors, said, shapes
+from checkpoints import SHAPES, header, read, read_bytes, safetensors, said, shapes
 
 from archspec import ArchError
 
@@ -239,3 +240,15 @@ def test_two_names_of_the_same_bytes_overlap(tmp_path: Path) -> None:
 def test_of_many_like_faults_one_is_said_and_the_rest_counted(tmp_path: Path) -> None:
     head = {f"w.{i}": {"dtype": "Q8", "shape": [1], "data_offsets": [0, 1]} for i in range(500)}
     assert said(tmp_path, safetensors(head, 1)).endswith(": 'Q8' (and 499 more like it)")
+
+
+def test_only_the_header_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    head = json.dumps(header({"w": (25_000_000_000,)})).encode()
+    with open(path, "wb") as file:  # 100 GB, all but the header a hole
+        file.write(struct.pack("<Q", len(head)) + head)
+        file.truncate(8 + len(head) + 100_000_000_000)
+    tracemalloc.start()
+    assert read(str(path)).entries[0].bytes == 100_000_000_000
+    assert tracemalloc.get_traced_memory()[1] < 3_000_000
+    tracemalloc.stop()

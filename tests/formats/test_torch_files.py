@@ -18,6 +18,7 @@ from checkpoints import (
     Persistent,
     encode,
     pickle,
+    read,
     read_bytes,
     said,
     shapes,
@@ -28,6 +29,8 @@ from checkpoints import (
     torch_old,
     torch_zip,
 )
+
+from archspec import ArchError
 
 
 @pytest.mark.parametrize("make", [torch_zip, torch_old])
@@ -458,3 +461,25 @@ def test_a_pickle_of_brackets_ends_soon(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("archspec.formats.checkpoints.pickled.MAX_PENDING", 1_000)
     data = archive(("a/data.pkl", b"\x80\x02" + b"]" * 1_001 + b"."))
     assert said(tmp_path, data, "m.bin") == "too many values on the stack of a pickle: the limit is 1,000"
+
+
+@pytest.mark.slow
+def test_no_damage_that_pytorch_refuses_is_accepted(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    path = tmp_path / "m.bin"
+    torch.save({"a": torch.zeros(2, 3), "b": torch.zeros(4)}, path)
+    data = path.read_bytes()
+    expected = read(str(path)).entries
+    accepted = 0
+    for at in range(len(data)):
+        damaged = bytearray(data)
+        damaged[at] ^= 0xFF
+        path.write_bytes(bytes(damaged))
+        try:
+            found = read(str(path)).entries
+        except ArchError:
+            continue
+        if found == expected:
+            assert {name: tensor.shape for name, tensor in torch.load(path).items()} == {"a": (2, 3), "b": (4,)}, at
+            accepted += 1
+    assert accepted

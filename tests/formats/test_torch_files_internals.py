@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from checkpoints import SHAPES, encode, read, read_bytes, shapes, sizes, state, torch_zip
+from checkpoints import SHAPES, encode, read_bytes, shapes, sizes, state, torch_zip
 
-from archspec import ArchError
 from archspec.formats.checkpoints.entries import Entry
 from archspec.formats.checkpoints.pickled import PickleError, Reader
 from archspec.formats.checkpoints.torchzip import _check_end, _LimitedFile
@@ -156,25 +155,3 @@ def test_texts_and_bytes_with_lengths_of_any_size(data: bytes) -> None:
     pickle = b"\x80\x04(" + data + b"K\x05t."
     found = Reader(io.BytesIO(pickle), (), lambda _: None, lambda _name, _: None).load()
     assert found == pickles.loads(pickle)
-
-
-@pytest.mark.slow
-def test_no_damage_that_pytorch_refuses_is_accepted(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
-    path = tmp_path / "m.bin"
-    torch.save({"a": torch.zeros(2, 3), "b": torch.zeros(4)}, path)
-    data = path.read_bytes()
-    expected = read(str(path)).entries
-    accepted = 0
-    for at in range(len(data)):
-        damaged = bytearray(data)
-        damaged[at] ^= 0xFF
-        path.write_bytes(bytes(damaged))
-        try:
-            found = read(str(path)).entries
-        except ArchError:
-            continue
-        if found == expected:
-            assert {name: tensor.shape for name, tensor in torch.load(path).items()} == {"a": (2, 3), "b": (4,)}, at
-            accepted += 1
-    assert accepted

@@ -11,6 +11,7 @@ from typing import Any
 
 import cases
 import pytest
+from paths import ROOT
 
 types = pytest.importorskip("lsprotocol.types")
 client_module = pytest.importorskip("pygls.lsp.client")
@@ -154,7 +155,9 @@ def show_case(editor: Editor, folder: Path, case: cases.Case) -> str:
         path.write_text(text, encoding="utf-8")
         uri = editor.open(path, text)
         shown = "\n".join(answer(editor, uri, text, request, place, **arguments)) or "nothing"
-        parts.append(f"--- {section}\n{shown.replace(uri, path.name).replace(str(path), path.name)}\n\n")
+        parts.append(
+            f"--- {section}\n{shown.replace(uri, path.name).replace(str(path), path.name).replace(f'{ROOT}/', '')}\n\n"
+        )
     return "".join(parts)
 
 

@@ -1,8 +1,6 @@
 """Specs that the translation to PyTorch is tried on: the documentation's, those of other tests, some of their own."""
 
-import ast
 import re
-import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +9,7 @@ import torch_operations
 from bundled import SIZES_ONLY
 from documented import PAGES
 from examples import blocks
-from paths import DATA, SPECS, TESTS
+from paths import DATA, GOLDEN, SPECS
 from torch_attention import attention
 from torch_programs import Program
 
@@ -19,14 +17,12 @@ import archspec
 from archspec import Model
 
 MODEL = re.compile(r'^model "([^"]+)"', re.MULTILINE)
-OTHERS = [
-    "test_families",
-    "test_loops",
-    "test_files",
-    "test_flow",
-    "test_tensors",
-    "test_hyperparameters",
-]
+OTHERS = ["families", "loops", "files", "flow", "tensors", "hyperparameters"]
+"""Files of `tests/golden/specs`."""
+
+COMPILED = re.compile(r"^=== (.+)\n((?:(?!---|=== ).*\n)*)---\n(?!error\[)", re.MULTILINE)
+"""A case whose spec compiles: its title and its spec."""
+
 ENCODER = {"hidden": 12, "layers": 2, "heads": 2, "ffn": 16}
 BERT = {**ENCODER, "vocab": 30, "positions": 9}
 GPT = {"vocab": 30, "hidden": 16, "layers": 2, "heads": 2, "ffn": 16}
@@ -188,18 +184,10 @@ def _of_operations() -> Iterator[Text]:
 
 
 def _of_other_tests() -> Iterator[Text]:
-    """The texts that other tests compile, as far as they are written out there."""
+    """The specs of other tests that compile without changes."""
     for name in OTHERS:
-        (path,) = TESTS.rglob(f"{name}.py")
-        names = runpy.run_path(str(path))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func.id != "load":
-                continue
-            try:
-                text = eval(compile(ast.Expression(node.args[0]), name, "eval"), names)
-            except NameError:
-                continue  # put together in the test
-            yield from _models(f"{name}:{node.lineno}", _with_model(text))
+        for title, text in COMPILED.findall((GOLDEN / "specs" / f"{name}.txt").read_text(encoding="utf-8")):
+            yield from _models(f"{name}, {title}", _with_model(text))
 
 
 def _with_model(text: str) -> str:
