@@ -44,7 +44,7 @@ def test_parts_have_the_facts_of_the_configuration(path: Path) -> None:
     heads = first_of(config, "num_attention_heads", "n_head", "n_heads")
     attentions = [part.facts for part in parts if isinstance(part.facts, AttentionFacts)]
     if config["model_type"] == "mamba":
-        assert not attentions and sum(isinstance(part.facts, archspec.StateSpace) for part in parts) == layers
+        assert not attentions and sum(isinstance(part.facts, archspec.StateSpaceFacts) for part in parts) == layers
         return
     if config["model_type"] != "albert":  # whose layers are one
         assert len(attentions) == layers
