@@ -17,7 +17,7 @@ from archspec import Match
 from archspec.analysis.explain.explain import MAX_MATCHES, Explainer, create_explainer
 from archspec.analysis.explain.numbers import format_rounded, read_number
 from archspec.analysis.explain.omissions import describe_arithmetic_error, describe_digit_difference
-from archspec.analysis.explain.tensor_groups import TensorGroups, count_uses
+from archspec.analysis.explain.tensor_groups import TensorGroups, count_uses, find_table_types
 from archspec.pipeline.family import relatives_of
 from archspec.pipeline.model import get_compilation
 
@@ -213,3 +213,37 @@ def test_every_small_number(golden: Callable[[str, str], None], tmp_path: Path) 
                     assert answer.reading.fits(match.params)
                     assert counted == match.params or match.kind == "arithmetic error"
     golden("explain-small.txt", "\n".join(lines) + "\n")
+
+
+LOOKED_UP = """
+dim batch, seq
+layer Own(n = 7)(ids int [batch, seq], x [batch, seq, 4]) -> [batch, seq, 4] {
+  table: param [n, 4]
+  other: param [n, 4]
+  for i in 0..seq {
+    x = x + embedding(ids, .table)
+  }
+  return x + sum(axis = 0)(.other)
+}
+layer Given()(ids int [batch, seq], x [batch, seq, 4], y [7, 4]) -> [batch, seq, 4] {
+  w: param [4]
+  for i in 0..seq {
+    x = x + embedding(ids, y) * .w
+  }
+  return x
+}
+layer Computed(n = 7)(ids int [batch, seq], x [batch, seq, 4], y [n, 4]) -> [batch, seq, 4] {
+  w: param [n, 4]
+  for i in 0..seq {
+    y = y * 0.5 + .w
+  }
+  return x + embedding(ids, y)
+}
+block Net()(ids int [batch, seq], x [batch, seq, 4], y [7, 4]) -> [batch, seq, 4] {
+  return x |> own: Own()(ids, _) |> given: Given()(ids, _, y) |> computed: Computed()(ids, _, y)
+}
+"""
+
+
+def test_rows_that_are_looked_up_in_a_loop_are_those_of_a_table() -> None:
+    assert find_table_types(get_compilation(load(LOOKED_UP)).body) == {"Own"}

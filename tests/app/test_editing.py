@@ -17,9 +17,9 @@ pytest.importorskip("pygls")
 from test_language_server import ENCODER
 
 from archspec.app.lsp import server
-from archspec.app.lsp.completion import complete
-from archspec.app.lsp.descriptions import iter_hints
-from archspec.app.lsp.edits import UnsafeRenameError, apply_edits, import_edit, iter_fixes, rename
+from archspec.app.lsp.completion import active_argument, complete, find_enclosing_call, list_arguments, resolve_callee
+from archspec.app.lsp.descriptions import hover, iter_hints
+from archspec.app.lsp.edits import UnsafeRenameError, _removal_edit, apply_edits, import_edit, iter_fixes, rename
 from archspec.app.lsp.workspace import Workspace
 from archspec.compiler.evaluate.program import Program
 from archspec.compiler.resolve.unit import Definition
@@ -674,3 +674,71 @@ def test_definitions_that_bundled_files_use_are_not_renamed(tmp_path: Path, monk
     workspace.close(own)
     workspace.folders = []
     assert renamed(use, "Affine(") == f"`Affine` is also defined in {own}, which is not open"
+
+
+@pytest.mark.parametrize(
+    ("before", "part", "after", "left"),
+    [
+        ("f(a, ", "b", " , c)", "f(a, c)"),
+        ("f(a, ", "b", ",\n  c)", "f(a, c)"),
+        ("f(a , ", "b", ")", "f(a )"),
+        ("f(", "b", ")", "f()"),
+        ("x\n  ", "y = 1", "  \nz", "x\nz"),
+        ("x\n  ", "y = 1", "", "x\n"),
+        ("x\n  ", "y = 1", " # z\n", "x\n   # z\n"),
+        ("x\nw ", "y = 1", "\n", "x\nw \n"),
+        ("", "y = 1", "\nz\n", "z\n"),
+    ],
+)
+def test_what_is_removed_with_a_part(before: str, part: str, after: str, left: str) -> None:
+    text = before + part + after
+    assert apply_edits(text, [_removal_edit(text, len(before), len(before) + len(part))]) == left
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "name"),
+    [
+        ("Scale(", 0, "n"),
+        ("Scale(3, ", 1, "by"),
+        ("Scale(f(1, 2), ", 1, "by"),
+        ("Scale(by = ", 1, "by"),
+        ("Scale(by == ", 0, "n"),
+        ("Scale(other = ", None, None),
+        ("Scale(1, 2, ", None, None),
+        ("Scale(1, 2)(", 0, "x"),
+        ("softmax(axis = ", 0, "axis"),
+        ("layer_norm(eps = 1.0)(x, ", 1, "weight"),
+    ],
+)
+def test_the_argument_that_is_written(
+    workspace: Workspace, tmp_path: Path, text: str, position: int | None, name: str | None
+) -> None:
+    unit = analysed(workspace, tmp_path, RIGHT).unit
+    call = find_enclosing_call(text)
+    assert call is not None and unit is not None
+    target = resolve_callee(unit, call)
+    assert target is not None
+    names = list_arguments(target, call)
+    found = active_argument(call, names)
+    assert found == position and (found is None or names[found][0] == name)
+
+
+def test_only_diagnostics_of_a_part_are_fixed(workspace: Workspace, tmp_path: Path) -> None:
+    analysis = analysed(workspace, tmp_path, RIGHT.replace("gelu }", "gelu, relu }"))
+    (diagnostic,) = analysis.report.diagnostics
+    start, end = diagnostic.span.start, diagnostic.span.end
+
+    def titles(first: int, last: int) -> list[str]:
+        return [each.title for each in iter_fixes(workspace, analysis, first, last)]
+
+    assert titles(start, end) == titles(0, start) == titles(end, 9999) == ["Remove it"]
+    assert titles(0, start - 1) == titles(end + 1, 9999) == []
+
+
+def test_what_is_under_the_cursor(workspace: Workspace, tmp_path: Path) -> None:
+    broken = analysed(workspace, tmp_path, RIGHT.replace('"net" = Net()', '"net" = Net(n = 5)'), "broken.arch")
+    found = hover(broken, broken.source.text.index('"net"') + 2)
+    assert found is not None and found[0].startswith('model "net"')
+    analysis = analysed(workspace, tmp_path, RIGHT)
+    found = hover(analysis, RIGHT.index('"net"') + 2)
+    assert found is not None and found[0].startswith('model "net": 32 parameters')
