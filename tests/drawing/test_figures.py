@@ -193,3 +193,8 @@ def test_mistakes_are_named(arguments: tuple[str, ...], message: str) -> None:
 def test_what_no_box_stands_for_is_said() -> None:
     result = testing.run("figure", "esm2_t6_8M")
     assert "warning[not-drawn]: the figure leaves out 121 of 7,511,801 parameters: contact_head" in result.errors
+
+
+def test_only_what_scores_the_vocabulary_is_called_a_head_of_a_language_model() -> None:
+    shown = words(archspec.figure("albert-base-v2-pretraining"))
+    assert shown.count("LM head") == 1 and "128 → 30,000" in shown and "768 → 2" in shown

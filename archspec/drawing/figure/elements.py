@@ -30,6 +30,7 @@ from archspec.ir.structure.parts import (
     NormFacts,
     Part,
     StateSpaceFacts,
+    vocabulary_of,
 )
 
 _COMPOSITES = (AttentionFacts, FeedForwardFacts, ExpertsFacts, StateSpaceFacts)
@@ -106,7 +107,7 @@ class Reading:
         self.shapes = shapes
         self.owner: dict[str, Part] = {}
         self.norms: dict[str, NormFacts] = {}
-        self.vocabularies = {part.facts.rows for part in parts if isinstance(part.facts, EmbeddingFacts)}
+        self.vocabulary = vocabulary_of(parts)
         inputs = [tuple(data["shape"]) for data in self.data.values() if data["kind"] == "input"]
         self.batch = {str(shape[0]) for shape in inputs if len(shape) > 1 and not isinstance(shape[0], int)}
         self.units = _units(self.data)
@@ -239,7 +240,7 @@ def _element_of(
         key = (id(part), reading.units[node]) if isinstance(part.facts, _COMPOSITES) else node
         element = add(key, _part_element(part, node, data))
         element.part = part
-        if isinstance(part.facts, HeadFacts) and part.facts.classes in reading.vocabularies:
+        if isinstance(part.facts, HeadFacts) and part.facts.classes == reading.vocabulary:
             element.title = "LM head"
         return element
     if kind == "input":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from archspec.core.algebra import Dim
@@ -106,3 +107,9 @@ class Part(Record):
     address: str
     tensors: tuple[str, ...]
     facts: Facts
+
+
+def vocabulary_of(parts: Iterable[Part]) -> int | None:
+    """Return the number of tokens that a model knows: the rows of its largest table that an input indexes."""
+    tables = [part.facts for part in parts if isinstance(part.facts, EmbeddingFacts)]
+    return max([t.rows for t in tables if t.indexed_by == "input" and isinstance(t.rows, int)], default=None)

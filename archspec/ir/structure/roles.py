@@ -12,6 +12,7 @@ from archspec.ir.structure.parts import (
     HeadFacts,
     NormFacts,
     StateSpaceFacts,
+    vocabulary_of,
 )
 from archspec.ir.structure.read import read_parts
 
@@ -29,15 +30,15 @@ _ROLES: dict[type[Facts], str] = {
 def default_roles(body: Body) -> dict[str, str]:
     """Return the role of each tensor that belongs to a part of a model, by name.
 
-    A head has one if it is as wide as a table of the model: it scores a vocabulary.
+    A head has one if it scores the vocabulary.
 
     What several parts read, such as a table that is the matrix of a head too, has the role of the first.
     """
     parts = read_parts(body)
-    vocabularies = {part.facts.rows for part in parts if isinstance(part.facts, EmbeddingFacts)}
+    vocabulary = vocabulary_of(parts)
     roles: dict[str, str] = {}
     for part in parts:
-        if isinstance(part.facts, HeadFacts) and part.facts.classes not in vocabularies:
+        if isinstance(part.facts, HeadFacts) and part.facts.classes != vocabulary:
             continue
         for name in part.tensors:
             roles.setdefault(name, _ROLES[type(part.facts)])
