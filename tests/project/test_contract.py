@@ -17,8 +17,7 @@ from paths import ROOT
 from small import DENSE, SCALE, findings, load
 
 import archspec
-from archspec.pipeline.compile import check
-from archspec.testing import main
+from archspec.testing import check, main
 
 NET = (
     DENSE
@@ -407,7 +406,7 @@ def test_a_callee_is_not_taken_for_a_less_similar_hyperparameter(tmp_path: Path)
     (tmp_path / "m.arch").write_text(
         "import std { Linear }\n\nblock B(inner = 2)(x [inner]) -> [inner] { return a: Linaer(inner, inner)(x) }\n"
     )
-    (found,) = [d for d in check(str(tmp_path / "m.arch")).diagnostics if d.severity == "error"]
+    (found,) = [d for d in check(str(tmp_path / "m.arch")) if d.severity == "error"]
     assert found.help == "did you mean `Linear`?"
 
 
