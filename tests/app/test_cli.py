@@ -12,7 +12,6 @@ import pytest
 from paths import ROOT
 
 import archspec
-from archspec.app.cli.arguments import parsers
 from archspec.testing import main
 
 GOOD = """
@@ -69,28 +68,6 @@ def test_help_of_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert {"list", "show", "check", "count", "graph", "error"} <= set(listed)
     for command in listed:
         assert main([command, "--help"]) == 0
-
-
-def test_the_words_of_help(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, golden: Callable[[str, str], None]
-) -> None:
-    """Descriptions alone: `argparse` lays out the names of options differently in each version of Python."""
-    monkeypatch.setenv("COLUMNS", "1000")
-
-    def read_help() -> str:
-        return re.sub(r"(?<=\S)(?:  +|\n {10,})", "  ", capsys.readouterr().out)
-
-    assert main(["--help"]) == 0
-    whole = read_help()
-    said = [whole]
-    for command in re.findall(r"^    (\w+) ", whole, re.MULTILINE):
-        assert main([command, "--help"]) == 0
-        description, *groups = read_help().split("\n\n")[1:]
-        told = [re.split(r"  +", line)[-1] for group in groups for line in group.split("\n")[1:]]
-        options = [action for action in parsers()[command]._actions if action.option_strings]
-        told += [" ".join([*o.option_strings, *map(str, o.choices or [o.metavar or ""])]).rstrip() for o in options]
-        said.append("\n".join([f"{command}: {description}", *(f"  {line}" for line in told if line)]))
-    golden("help.txt", re.sub(r"^usage.*\n\n", "", "\n".join(said)))
 
 
 SMALL = ("--set", "layers=2", "--set", "hidden=24")

@@ -1,6 +1,7 @@
 """Steps of the code that the tests of cli cannot reach through public names."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -150,3 +151,25 @@ def test_the_first_words_of_findings_have_colours() -> None:
     first, second = bold.format(31, "error[x]:", " a: b"), bold.format(32, "help:", " c")
     third, fourth = bold.format(36, "note:", " d"), bold.format(33, "warning[y]:", " e")
     assert _paint(text) == f"{first} --> f:1:1\n1 | help: no\n{second}{third}{fourth}"
+
+
+def test_the_words_of_help(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, golden: Callable[[str, str], None]
+) -> None:
+    """Descriptions alone: `argparse` lays out the names of options differently in each version of Python."""
+    monkeypatch.setenv("COLUMNS", "1000")
+
+    def read_help() -> str:
+        return re.sub(r"(?<=\S)(?:  +|\n {10,})", "  ", capsys.readouterr().out)
+
+    assert main(["--help"]) == 0
+    whole = read_help()
+    said = [whole]
+    for command in re.findall(r"^    (\w+) ", whole, re.MULTILINE):
+        assert main([command, "--help"]) == 0
+        description, *groups = read_help().split("\n\n")[1:]
+        told = [re.split(r"  +", line)[-1] for group in groups for line in group.split("\n")[1:]]
+        options = [action for action in parsers()[command]._actions if action.option_strings]
+        told += [" ".join([*o.option_strings, *map(str, o.choices or [o.metavar or ""])]).rstrip() for o in options]
+        said.append("\n".join([f"{command}: {description}", *(f"  {line}" for line in told if line)]))
+    golden("help.txt", re.sub(r"^usage.*\n\n", "", "\n".join(said)))

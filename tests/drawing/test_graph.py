@@ -12,7 +12,6 @@ from paths import DATA
 from small import load
 
 import archspec
-from archspec.drawing.graph.formats import format_graph, format_model
 from archspec.testing import main
 
 MODELS = archspec.models()
@@ -377,17 +376,6 @@ block Net(n = 4)(x [n]) -> [n] {
 """
     ).graph()
     assert [*graph.edges()] == [("input:x", "b"), ("b", "d"), ("d", "e"), ("e", "output:output")]
-
-
-@pytest.mark.parametrize("name", each())
-def test_formats_are_the_same_without_networkx(name: str) -> None:
-    model = archspec.load(name)
-    shapes = {tensor.name: tensor.shape for tensor in (*model.tensors, *model.buffers)}
-    for level, depth, fold in (("layer", None, False), ("block", 1, True), ("op", None, True)):
-        graph = model.graph(level, depth, fold=fold)
-        for format in ("dot", "mermaid", "graphml", "gexf", "netron", "model-explorer", "json"):
-            text = format_model(model, format, level, depth, fold)
-            assert text == format_graph(graph, format, name, shapes), format
 
 
 def test_without_networkx(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,12 +11,13 @@ from xml.etree import ElementTree
 
 import networkx as nx
 import pytest
-from bundled import groups
+from bundled import each, groups
 
 import archspec
 from archspec.drawing.graph.boxes import Box, build_picture
 from archspec.drawing.graph.dot import to_dot
 from archspec.drawing.graph.exchange import gexf_text, graphml_text
+from archspec.drawing.graph.formats import format_graph, format_model
 from archspec.drawing.graph.mermaid import MAX_CHARACTERS, MAX_EDGES, to_mermaid
 from archspec.drawing.graph.nodelink import to_node_link
 from archspec.drawing.graph.walk import close_blocks
@@ -263,3 +264,14 @@ def test_graphviz_takes_it_without_a_word(models: Sequence[str], capsys: pytest.
     for text in texts:
         done = subprocess.run(["dot", "-Tcanon"], input=text.encode(), capture_output=True, timeout=60)
         assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("name", each())
+def test_formats_are_the_same_without_networkx(name: str) -> None:
+    model = archspec.load(name)
+    shapes = {tensor.name: tensor.shape for tensor in (*model.tensors, *model.buffers)}
+    for level, depth, fold in (("layer", None, False), ("block", 1, True), ("op", None, True)):
+        graph = model.graph(level, depth, fold=fold)
+        for format in ("dot", "mermaid", "graphml", "gexf", "netron", "model-explorer", "json"):
+            text = format_model(model, format, level, depth, fold)
+            assert text == format_graph(graph, format, name, shapes), format
