@@ -72,9 +72,13 @@ def _run_at(
 ) -> CallRun | None:
     """Return the run from `start` that covers the most calls, with the shortest period among equals."""
     best: CallRun | None = None
-    for period in range(1, min(MAX_PERIOD, (len(calls) - start) // 2) + 1):
+    longest = min(MAX_PERIOD, (len(calls) - start) // 2)
+    operations = 0  # before the first layer or block, which a period includes
+    while operations < longest and not calls[start + operations].address:
+        operations += 1
+    for period in range(operations + 1, longest + 1):
         addresses = _common_addresses(calls, holders, amounts, nodes, start, start + period, period)
-        if addresses is None or not any(addresses):
+        if addresses is None:
             continue
         iterations = 2
         while (end := start + iterations * period) + period <= len(calls):
