@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import pytest
 from bundled import each
-from conftest import GOLDEN
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paths import GOLDEN
 from small import DENSE
 from test_formula import STAGE, integers
 
