@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 from small import DENSE, load
+from test_count import table
 
-from archspec import ModuleRow, Params, SelectionRule, Table, Tensor, Tensors
+from archspec import SelectionRule, Table, Tensor
 from archspec.analysis.count.count import count
 from archspec.analysis.count.groups import RoleComponent, find_role_components
 from archspec.analysis.count.select import select
@@ -24,16 +25,6 @@ def tensor(name: str, *shape: int, **facts: Any) -> Tensor:
         "type": "Linear",
     } | facts
     return Tensor(name=name, shape=shape, params=0 if values["tied_to"] else size, size=size, **values)
-
-
-def table(*tensors: Tensor, blocks: tuple[str, ...] = ()) -> Table:
-    total = sum(t.params for t in tensors)
-    trainable = sum(t.params for t in tensors if t.trainable)
-    layers = dict.fromkeys((t.layer, t.type) for t in tensors if t.layer not in blocks)
-    modules = [ModuleRow(b, "Block", "block") for b in blocks] + [ModuleRow(a, t, "layer") for a, t in layers]
-    return Table(
-        "made by hand", {}, {}, Params(total, trainable, total - trainable), Tensors(tensors), (), tuple(modules), {}
-    )
 
 
 SHARED = table(

@@ -1,43 +1,15 @@
 """Steps of the code that the tests of verify cannot reach through public names."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from checkpoints import write
+from test_verify import ENCODER, brief, spelt, tensors, verify
 
-import archspec
-from archspec import Model, Verification
 from archspec.analysis.verify import verify as verification
 from archspec.analysis.verify.naming import respell
 from archspec.formats.configs.names import Names
 
 SMALL = {"vocab": 20, "hidden": 8, "layers": 3, "heads": 2, "ffn": 16, "positions": 10}
-
-
-ENCODER = archspec.load("bert-base-uncased", **SMALL)
-
-
-Tensors = dict[str, tuple[int, ...]]
-
-
-def tensors(model: Model, *, tied: bool = False) -> Tensors:
-    """A model's tensors and buffers as a checkpoint has them; the names that are not counted only if `tied`."""
-    found = {t.name: t.shape for t in model.tensors if tied or not t.tied_to}
-    return found | {b.name: b.shape for b in model.buffers}
-
-
-def verify(folder: Path, model: Model, stored: Mapping[str, tuple[int, ...]]) -> Verification:
-    path = write(folder / "model.safetensors", stored)
-    return archspec.verify(model, path)
-
-
-def brief(found: Verification) -> list[tuple[str, str, str]]:
-    return [(f.kind, f.fold.pattern, f.fold.ranges) for f in found.findings]
-
-
-def spelt(found: Verification) -> list[tuple[str, str, int]]:
-    return [(s.checkpoint, s.spec, s.names) for s in found.spellings]
 
 
 PAIRS = (("encoder.layer.*", "layers.*"), ("output.dense", "o_proj"), ("dense", "fc"))

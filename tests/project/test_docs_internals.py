@@ -2,7 +2,6 @@
 
 import re
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,10 +10,7 @@ from examples import blocks
 from test_docs import TABLES, renewed, session_in, tutorial_picture
 
 import archspec
-from archspec import Source
 from archspec.compiler.elaborate.ownership import INITIALIZERS
-from archspec.formats.configs.family import known_types, read_family
-from archspec.language.syntax import tree
 
 TUTORIAL_PICTURE = ROOT / "docs" / "tutorial" / "deep.svg"
 
@@ -26,33 +22,6 @@ DECODER: dict[str, tuple[int, ...]] = {"embed_tokens.weight": (1000, 64), "scale
 
 
 DECODER |= {"norm.weight": (64,), "head.weight": (1000, 64)}
-
-
-def grammar() -> str:
-    return (ROOT / "grammars" / "arch.lark").read_text()
-
-
-def source(path: str) -> Source:
-    return Source(path, (ROOT / "specs" / path).read_text())
-
-
-def signature(text: str, definition: tree.Definition) -> str:
-    """Name, hyperparameters, inputs and outputs as written, on one line."""
-    head = text[definition.name.start : text.index(" {\n", definition.name.start)]
-    return " ".join(head.split()).replace(") (", ")(")
-
-
-def configurations(type: str) -> str:
-    """How configurations of a family are read."""
-    return (ROOT / "specs" / "configs" / f"{type}.yaml").read_text()
-
-
-def families() -> Iterator[str]:
-    """The rows of the table of families."""
-    specs = str(ROOT / "specs")
-    for type in known_types(specs):
-        names = read_family(specs, type, {}).architectures
-        yield f"| `{type}` | {', '.join(f'`{name}`' for name in names)} |"
 
 
 def table(header: str) -> str:

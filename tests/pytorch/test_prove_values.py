@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import reference
 from small import load
+from test_prove import TINY
 
 import archspec
 from archspec import Model, Polynomial
@@ -24,16 +25,6 @@ from archspec.pytorch.numeric.evaluate import Evaluation
 from archspec.pytorch.prove.numeric import RELATIVE_TOLERANCE as SAME_OUTPUTS
 from archspec.pytorch.prove.numeric import array_runner, largest_error, module_runner
 from archspec.pytorch.prove.sides import example_sizes, model_outputs
-
-TINY: dict[str, dict[str, Any]] = {
-    "bert-base-uncased": {"vocab": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "positions": 20},
-    "gpt2": {"vocab": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "positions": 20},
-    "llama-3.1-8b": {"vocab": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "groups": 2},
-    "t5-small": {"vocab": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "size": 8},
-    "bart-base": {"vocab": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "positions": 20},
-    "modernbert-base": {"vocab": 97, "hidden": 32, "layers": 4, "heads": 4, "ffn": 48, "window": 4},
-    "transformer-seq2seq": {"words": 97, "hidden": 32, "layers": 2, "heads": 4, "inner": 48, "positions": 13},
-}
 
 
 def test_loggers_are_silent_meanwhile(caplog: pytest.LogCaptureFixture) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from archspec.app.cli import write_diagnostics
 from archspec.app.cli.output import write
-from archspec.core.diagnostics import Diagnostic, make_error
+from archspec.core.diagnostics import ArchError, Diagnostic, make_error, suggest
 from archspec.core.reports.results import Displayable, page_of
 
 
@@ -50,6 +50,12 @@ def write_text(options: Namespace, make: Callable[[], tuple[str | bytes, Sequenc
     else:
         sys.stdout.buffer.write(text)
     write_diagnostics(diagnostics)
+
+
+def extension_error(path: str, extension: str, supported: Sequence[str], help: str) -> ArchError:
+    """Return the error for a file whose extension no format has."""
+    problem = f"unknown extension `.{extension}`" if extension else f"`{path}` has no extension"
+    return make_error("usage", problem, help=suggest(extension, [*supported]) or help)
 
 
 def refuse_existing(path: str, force: bool) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
-from archspec.drawing.figure.elements import Element, Flow, Reading
+from archspec.drawing.figure.elements import Reading
+from archspec.drawing.figure.flow import Element, Flow
 from archspec.drawing.figure.names import format_shape, lower
 from archspec.drawing.figure.panels import Panel, make_panel
 from archspec.drawing.figure.rows import (
@@ -16,6 +17,7 @@ from archspec.drawing.figure.rows import (
     bypass,
     connect,
     draw_element,
+    is_sum,
     lanes,
     place_rows,
     rows_of,
@@ -89,9 +91,13 @@ class Composer:
         self.taps = self._find_taps()
         self.streams = self._find_streams()
         for stream in self.streams:
-            open_stack = max([s for s in stacks if s in stream], key=lambda stack: (stack.count, stack.params))
+            open_stack = self._largest(stream)
             for stack in stream:
                 stack.is_open = stack is open_stack and len(stream) < MIN_STAGES
+
+    def _largest(self, stream: set[Stack]) -> Stack:
+        """Return the stack of most layers, the first of equals."""
+        return max([s for s in self.stacks if s in stream], key=lambda stack: (stack.count, stack.params))
 
     def _is_memory(self, source: Element, target: Element) -> bool:
         facts = target.facts
@@ -134,7 +140,7 @@ class Composer:
         top = max(tops)
         if joined:
             top = self._joined(joined, start + total / 2, top + GAP, min(room, 150.0))
-        self._memory_lines(columns)
+        self._memory_lines()
         if panels:
             self._place_panels(panels, start + GUTTER + room + 3, top)
         if stage is not None:
@@ -243,7 +249,7 @@ class Composer:
         spans = [(places[a].top, places[b].y) for a, b in skips]
         for (a, b), lane in zip(skips, lanes(spans), strict=True):
             left = x - room / 2 - GUTTER + 2 - LANE * (lane - 1) * 0.5
-            sideways = isinstance(b, Element) and (b.kind in ("add", "multiply") or b.title.startswith("Add &"))
+            sideways = isinstance(b, Element) and is_sum(b)
             self.shapes.append(bypass(left, (places[a].x, places[a].top + GAP / 3), places[b], sideways=sideways))
         for a, b in self.edges:
             if a in order and b in order and order[b] == order[a] + 1:
@@ -284,7 +290,7 @@ class Composer:
             self.shapes += draw_element(closed, place)
             self.places.update(dict.fromkeys(stack.shown, place))
             return
-        frame = Rect(place.left - GUTTER + 3, place.y, place.width + GUTTER + 0, place.height, "frame", 3.0)
+        frame = Rect(place.left - GUTTER + 3, place.y, place.width + GUTTER, place.height, "frame", 3.0)
         self.shapes.append(frame)
         rows = self._inner_rows(stack)
         room = place.width - (18 if stack.marks else 6)
@@ -310,8 +316,7 @@ class Composer:
         spans = [(low, places[b].y) for _, low, b in skips]
         for (start, _, b), lane in zip(skips, lanes(spans), strict=True):
             left = place.left - 1.5 - LANE * 0.6 * lane + 1
-            sideways = b.kind in ("add", "multiply") or b.title.startswith("Add &")
-            self.shapes.append(bypass(left, start, places[b], sideways=sideways))
+            self.shapes.append(bypass(left, start, places[b], sideways=is_sum(b)))
         for element, own in places.items():
             self.shapes += draw_element(element, own)
         for element in stack.shown:
@@ -352,7 +357,7 @@ class Composer:
                 self.shapes.append(connect(source._replace(ceiling=run - GAP / 2), places[b]))
         return top
 
-    def _memory_lines(self, columns: Sequence[Sequence[Node]]) -> None:
+    def _memory_lines(self) -> None:
         """Draw what layers take from another column, in a color of its own."""
         for source, target in self.memory:
             node = self.node_of.get(source, source)
@@ -383,7 +388,7 @@ class Composer:
         stages = [stream for stream in self.streams if len(stream) >= MIN_STAGES]
         if len(stages) != 1 or not self.detail.is_open:
             return None
-        return max([s for s in self.stacks if s in stages[0]], key=lambda stack: (stack.count, stack.params))
+        return self._largest(stages[0])
 
     def _place_stage(self, stack: Stack, x: float, top: float) -> None:
         """Draw a layer of a stage beside its box."""
@@ -391,14 +396,18 @@ class Composer:
         stack.is_open = True
         room, height = self._size(stack, COLUMN - 4)
         y = min(max(box.middle - height / 2, 8.0), max(top - height - 4, 8.0))
-        right = box.x + box.width / 2
         left = x + GUTTER - 3
-        self.shapes.append(Line(((right, box.top), (left - 4, y + height)), "#666666", False, True))
-        self.shapes.append(Line(((right, box.y), (left - 4, y)), "#666666", False, True))
+        self._zoom_lines(box, left - 4, y, height)
         place = Place(left + room / 2, y, room, height)
         self._stack(stack, place)
         self.shapes.append(Line(((place.x, y - 6), (place.x, y)), arrow=False))
         self.shapes.append(Line(((place.x, place.top), (place.x, place.top + 7))))
+
+    def _zoom_lines(self, box: Place, x: float, y: float, height: float) -> None:
+        """Draw lines from the corners of a box to the place, from y on, that shows what is in it."""
+        right = box.x + box.width / 2
+        self.shapes.append(Line(((right, box.top), (x, y + height)), "#666666", False, True))
+        self.shapes.append(Line(((right, box.y), (x, y)), "#666666", False, True))
 
     def _place_panels(self, panels: Sequence[Panel], x: float, top: float) -> None:
         """Place panels beside their elements, without overlaps, within the height of the column if they fit."""
@@ -415,11 +424,8 @@ class Composer:
             bottoms[number] = min(bottoms[number], limit - panels[number].height)
         for panel, bottom in zip(panels, bottoms, strict=True):
             box = self.places[panel.element]
-            right = box.x + box.width / 2
-            kind = panel.element.kind
-            self.shapes.append(Line(((right, box.top), (x, bottom + panel.height)), "#666666", False, True))
-            self.shapes.append(Line(((right, box.y), (x, bottom)), "#666666", False, True))
-            self.shapes.append(Rect(x, bottom, panel.breadth, panel.height, f"{kind}_panel", 3.0))
+            self._zoom_lines(box, x, bottom, panel.height)
+            self.shapes.append(Rect(x, bottom, panel.breadth, panel.height, f"{panel.element.kind}_panel", 3.0))
             self.shapes += [_moved(shape, x, bottom) for shape in panel.shapes]
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from archspec.core.addresses import last_segment, parent
-from archspec.drawing.figure.elements import Element, Flow, Reading
+from archspec.drawing.figure.elements import Reading
+from archspec.drawing.figure.flow import Element, Flow
 from archspec.drawing.figure.names import activation_of, experts_text, feed_forward_text, format_size, lower
 from archspec.drawing.figure.rows import (
     GAP,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
-from archspec.drawing.figure.elements import Element
+from archspec.drawing.figure.flow import Element
 from archspec.drawing.figure.shapes import DETAIL, GREY, NAME, Circle, Line, Rect, Shape, Text
 from archspec.drawing.plan.metrics import shorten_text, width
 
@@ -48,7 +48,8 @@ class Place(NamedTuple):
 def rows_of(nodes: Sequence[N], edges: Iterable[tuple[N, N]], *, late: bool = True) -> list[list[N]]:
     """Return nodes in rows, each above all that it takes; if `late`, what takes nothing is just below its users."""
     rank: dict[N, int] = {}
-    pairs = [(a, b) for a, b in edges if a in set(nodes) and b in set(nodes)]
+    own = set(nodes)
+    pairs = [(a, b) for a, b in edges if a in own and b in own]
     for node in nodes:  # in program order
         rank[node] = max([rank[a] + 1 for a, b in pairs if b == node and a in rank], default=0)
     for node in reversed(nodes) if late else ():
@@ -75,6 +76,11 @@ def wrap(text: str, room: float, size: float, *, bold: bool = False) -> list[str
                 lines.append("")
             lines[-1] += piece
     return lines
+
+
+def is_sum(element: Element) -> bool:
+    """Whether an element is drawn as a sum or product, which lines enter from the side."""
+    return element.kind in ("add", "multiply") or element.title.startswith("Add &")
 
 
 def text_of(element: Element, room: float) -> tuple[list[str], list[str]]:

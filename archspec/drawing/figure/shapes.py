@@ -43,7 +43,6 @@ class Rect(NamedTuple):
     height: float
     kind: str
     radius: float = 1.8
-    dashed: bool = False
 
 
 class Text(NamedTuple):
@@ -119,12 +118,11 @@ def to_svg(shapes: Iterable[Shape], size: tuple[float, float], scale: float = 1.
 def _svg_shape(shape: Shape, height: float, is_grey: bool) -> str:
     n = _number
     match shape:
-        case Rect(x, y, w, h, kind, radius, dashed):
+        case Rect(x, y, w, h, kind, radius):
             fill, edge = colors_of(kind, is_grey=is_grey)
-            dash = ' stroke-dasharray="2 1.5"' if dashed else ""
             return (
                 f'<rect x="{n(x)}" y="{n(height - y - h)}" width="{n(w)}" height="{n(h)}" rx="{n(radius)}" '
-                f'fill="{fill}" stroke="{edge}" stroke-width=".6"{dash}/>'
+                f'fill="{fill}" stroke="{edge}" stroke-width=".6"/>'
             )
         case Text(x, y, text, size, anchor, bold, italic, color):
             style = (' font-weight="bold"' if bold else "") + (' font-style="italic"' if italic else "")
@@ -205,11 +203,10 @@ def _colors(shape: Shape, is_grey: bool) -> tuple[str, ...]:
 def _tikz_shape(shape: Shape, names: dict[str, str], is_grey: bool) -> str:
     n = _number
     match shape:
-        case Rect(x, y, w, h, kind, radius, dashed):
+        case Rect(x, y, w, h, kind, radius):
             fill, edge = colors_of(kind, is_grey=is_grey)
-            dash = ", dash pattern=on 2bp off 1.5bp" if dashed else ""
             return (
-                f"\\draw[fill={names[fill]}, draw={names[edge]}, rounded corners={n(radius)}bp{dash}] "
+                f"\\draw[fill={names[fill]}, draw={names[edge]}, rounded corners={n(radius)}bp] "
                 f"({n(x)},{n(y)}) rectangle ({n(x + w)},{n(y + h)});\n"
             )
         case Text(x, y, text, size, anchor, bold, italic, color):

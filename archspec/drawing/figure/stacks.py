@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 
 from archspec.core.addresses import last_segment, parent
-from archspec.drawing.figure.elements import Element, Flow
+from archspec.drawing.figure.flow import Element, Flow
 from archspec.ir.structure.parts import AttentionFacts
 
 Look = tuple[tuple[str, str, str], ...]

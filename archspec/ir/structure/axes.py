@@ -65,8 +65,21 @@ def moved_axes(call: Call, operands: Sequence[Axes], type: Type) -> Axes:
     if len(type.shape) < rank:
         position = cast("int", settings["axis"]) % rank
         return (*axes[:position], *axes[position + 1 :])
-    pairs = zip(axes, type.shape, strict=True)
-    return tuple([old if size_of(old) == size else axis(size, _main_kind(old)) for old, size in pairs])
+    kinds = [_main_kind(axis) for axis in axes]
+    return resized_axes(axes, type.shape, kinds)
+
+
+def resized_axes(axes: Axes, shape: Sequence[Dim], kinds: Sequence[str] = ()) -> Axes:
+    """Return axes of which some have another size; those count what `kinds` says, by default positions."""
+    kinds = kinds or ["position"] * len(axes)
+    sizes = zip(axes, shape, kinds, strict=True)
+    return tuple([old if size_of(old) == size else axis(size, kind) for old, size, kind in sizes])
+
+
+def product_axes(left: Axes, right: Axes, type: Type) -> Axes:
+    """Return the axes of a matrix product."""
+    batch = joined_axes([left[:-2], right[:-2]], Type(type.shape[:-2]))
+    return (*batch, *left[-2:-1], *right[-1:])
 
 
 def _repeated(axes: Axes, shape: Sequence[Dim]) -> Axes:

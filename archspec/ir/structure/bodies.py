@@ -18,7 +18,7 @@ from archspec.ir.fold import VisitLimit, arguments, present_outputs, propagate_f
 from archspec.ir.module import Body, Call, Constant, Module, Type, find_member, iter_tensors
 from archspec.ir.ops import OPS
 from archspec.ir.structure.attention import AttentionPart, AttentionSlots, BodyContext
-from archspec.ir.structure.axes import axes_of_type, axis, joined_axes, moved_axes, size_of
+from archspec.ir.structure.axes import axes_of_type, axis, joined_axes, moved_axes, product_axes, resized_axes, size_of
 from archspec.ir.structure.masks import VisibleKeys
 from archspec.ir.structure.parts import (
     AttentionFacts,
@@ -114,14 +114,8 @@ class BodyReader:
             (output,) = self._read(weight.value, BodyContext(), ()).outputs
             return output.renamed(lambda inner: f"{name}:{inner}")
         axes = axes_of_type(weight.type)
-        is_trained = weight.kind == "param"
-        return Value(
-            f".{name}",
-            axes,
-            tensors=(name,) if weight.kind == "param" else (),
-            is_trained=is_trained,
-            is_statistic=not is_trained,
-        )
+        is_parameter = weight.kind == "param"
+        return Value(f".{name}", axes, tensors=(name,) if is_parameter else (), is_statistic=not is_parameter)
 
     def _visit_call(self, call: Call, operands: list[Value]) -> Sequence[Value]:
         assert call.body is not None
@@ -140,8 +134,7 @@ class BodyReader:
         for part in reading.parts:
             tensors = tuple(dict.fromkeys(map(restore, part.tensors)))
             if isinstance(part.facts, StateSpaceFacts) and not tensors and self._body.module is not None:
-                module = self._body.module
-                tensors = tuple([name for name, located in iter_tensors(module) if located.weight.kind == "param"])
+                tensors = tuple(_parameter_names(self._body.module))
             self._parts.append(part._replace(tensors=tensors, address=_common(tensors)))
         if call.kind == "loop":
             self._find_state_space(call.body)
@@ -167,12 +160,9 @@ class BodyReader:
         dynamic = [operands[i] for i in present]
         base = Value(
             origins=frozenset().union(*[value.origins for value in dynamic]),
-            is_trained=any(value.is_trained for value in dynamic),
             is_statistic=any(value.is_statistic for value in dynamic),
             waves=frozenset().union(*[value.waves for value in dynamic]),
-            mixed=next((value.mixed for value in dynamic if value.mixed), ())
-            if call.type not in ("add", "sub")
-            else (),
+            mixed=() if call.type in ("add", "sub") else next((value.mixed for value in dynamic if value.mixed), ()),
             is_counted=call.type in ("arange", "cumsum") or any(value.is_counted for value in dynamic),
         )
         results: list[Value] = []
@@ -249,12 +239,12 @@ class BodyReader:
             return base
         if call.type == "mul" and any(value.axes for value in modulators):
             return base._replace(projection=projected[0].projection)
-        if call.type in ("add", "sub") and self._is_sum(projected, dynamic, type):
+        if call.type in ("add", "sub") and self._is_sum(projected, dynamic):
             return base
         return self._applied(call, operands, projected, base)
 
     @staticmethod
-    def _is_sum(projected: Sequence[Value], dynamic: Sequence[Value], type: Type) -> bool:
+    def _is_sum(projected: Sequence[Value], dynamic: Sequence[Value]) -> bool:
         """Whether an addition joins two ways, such as a residual, rather than adding a bias to one."""
         tensors = {value.projection.tensors for value in projected if value.projection is not None}
         if len(tensors) > 1:
@@ -353,32 +343,20 @@ class BodyReader:
                 tensors = [name for value in operands[1:] for name in value.tensors]
                 if tensors:
                     self._add(tensors, NormFacts(name, size))
-                return operands[0]._replace(is_trained=True, rotary=0)
+                return operands[0]._replace(rotary=0)
             case "softmax":
                 return operands[0]._replace(curve=None, hidden=None)
             case "topk" | "gather":
                 return base._replace(axes=axes_of_type(type), projection=operands[0].projection)
             case "matmul":
-                a, b = operands
-                batch = joined_axes([a.axes[:-2], b.axes[:-2]], Type(type.shape[:-2]))
-                return base._replace(axes=(*batch, *a.axes[-2:-1], *b.axes[-1:]))
+                return base._replace(axes=product_axes(operands[0].axes, operands[1].axes, type))
             case "sum":
                 x = operands[0]
-                is_square = x.square.startswith("*")
-                axes = x.axes if len(x.axes) == len(type.shape) else ()
-                axes = (
-                    tuple(
-                        [
-                            old if size_of(old) == size else axis(size)
-                            for old, size in zip(axes, type.shape, strict=True)
-                        ]
-                    )
-                    if axes
-                    else axes_of_type(type)
-                )
-                projection = x.projection if len(x.axes) != len(type.shape) else None
+                has_axis = len(x.axes) == len(type.shape)
                 return base._replace(
-                    axes=axes, square=f"+{x.square[1:]}" if is_square else "", projection=projection, curve=None
+                    axes=resized_axes(x.axes, type.shape) if has_axis and x.axes else axes_of_type(type),
+                    square=f"+{x.square[1:]}" if x.square.startswith("*") else "",
+                    projection=None if has_axis else x.projection,
                 )
             case _:
                 return base._replace(axes=axes_of_type(type))
@@ -425,8 +403,7 @@ class BodyReader:
 
     def _attention(self, call: Call, part: AttentionPart, operands: list[Value], type: Type, base: Value) -> Value:
         left, right = operands
-        batch = joined_axes([left.axes[:-2], right.axes[:-2]], Type(type.shape[:-2]))
-        base = base._replace(axes=(*batch, *left.axes[-2:-1], *right.axes[-1:]), mixed=())
+        base = base._replace(axes=product_axes(left.axes, right.axes, type), mixed=())
         if part.name == "score":
             return base._replace(scores=score(left, right))
         scores = left.scores or right.scores
@@ -460,7 +437,7 @@ class BodyReader:
         types = [call.type for call in body.calls if call.body is None]
         if len(width) != 1 or any(OPS[type].macs is not None for type in types):
             return
-        tensors = [name for name, located in iter_tensors(body.module) if located.weight.kind == "param"]
+        tensors = _parameter_names(body.module)
         if outputs[0].is_statistic and not {"sqrt", "pow"}.isdisjoint(types):
             self._add(tensors, NormFacts("BatchNorm", width[0]))
         elif outputs[0].square == "/":
@@ -479,6 +456,10 @@ class BodyReader:
                 carried.update(slot for _, slot in present_outputs(inner))
         if body.outputs[0][1] in carried - {0} and len(state) >= 3:
             self._add([], StateSpaceFacts(state[-2], state[-1]))
+
+
+def _parameter_names(module: Module) -> list[str]:
+    return [name for name, located in iter_tensors(module) if located.weight.kind == "param"]
 
 
 def _join_bias(operands: dict[str, Value]) -> Value:

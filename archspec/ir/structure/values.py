@@ -110,8 +110,8 @@ class Value(Record):
     or multiplied by, and `rotary` is the number of elements that they have turned. `square` is the value of whose
     squares it is a sum, within a body.
 
-    `is_trained` is whether it depends on parameters, `is_statistic` whether on a buffer, and `is_counted` whether on
-    positions: on their numbers, or on a cumulative sum.
+    `is_statistic` is whether it depends on a buffer, and `is_counted` whether on positions: on their numbers, or on a
+    cumulative sum.
     """
 
     id: str = ""
@@ -127,7 +127,6 @@ class Value(Record):
     waves: frozenset[str] = frozenset()
     rotary: Dim = 0
     square: str = ""
-    is_trained: bool = False
     is_statistic: bool = False
     is_counted: bool = False
 

@@ -6,8 +6,8 @@ import os
 from argparse import Namespace
 from collections.abc import Sequence
 
-from archspec.app.cli.files import write_text
-from archspec.core.diagnostics import Diagnostic, make_error, suggest
+from archspec.app.cli.files import extension_error, write_text
+from archspec.core.diagnostics import Diagnostic
 from archspec.drawing.figure.api import figure
 from archspec.drawing.svg.svg import convert
 from archspec.pipeline.compile import as_model
@@ -21,8 +21,7 @@ def run(options: Namespace) -> int:
     name = options.output or "-"
     format = "svg" if name == "-" else os.path.splitext(name)[1][1:].lower()
     if format not in FORMATS:
-        problem = f"unknown extension `.{format}`" if format else f"`{name}` has no extension"
-        raise make_error("usage", problem, help=suggest(format, [*FORMATS]) or f"use one of {', '.join(FORMATS)}")
+        raise extension_error(name, format, FORMATS, f"use one of {', '.join(FORMATS)}")
 
     def make() -> tuple[str | bytes, Sequence[Diagnostic]]:
         model = as_model(options.spec, parse_overrides(options.settings))

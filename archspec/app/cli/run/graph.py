@@ -7,9 +7,9 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 
 from archspec.analysis.cost.dimension_sizes import merge_sizes, parse_sizes
-from archspec.app.cli.files import write_text
+from archspec.app.cli.files import extension_error, write_text
 from archspec.core.algebra import symbols
-from archspec.core.diagnostics import Diagnostic, make_error, suggest
+from archspec.core.diagnostics import Diagnostic, make_error
 from archspec.drawing.api import picture
 from archspec.pipeline.compile import as_model
 from archspec.pipeline.model import Model
@@ -60,10 +60,7 @@ def _output_format(output: str | None) -> str:
     format = EXTENSIONS.get(extension, extension)
     if format not in FORMATS:
         supported = [*FORMATS, *EXTENSIONS]
-        problem = f"unknown extension `.{extension}`" if extension else f"`{output}` has no extension"
-        raise make_error(
-            "usage", problem, help=suggest(extension, supported) or f"use `--to`, or one of {', '.join(supported)}"
-        )
+        raise extension_error(output, extension, supported, f"use `--to`, or one of {', '.join(supported)}")
     return format
 
 
