@@ -10,6 +10,8 @@ import pytest
 
 import archspec
 from archspec import testing
+from archspec.drawing.figure.shapes import FILLS, GREY, INK
+from archspec.drawing.plan.metrics import width as text_width
 
 MODELS = sorted(archspec.models())
 WIDTHS = ("3.3in", "6.9in")
@@ -31,6 +33,12 @@ def faults(figure: archspec.Figure) -> list[str]:
             result.append(f"small: {text.text}")
         if text.left < -0.6 or right > breadth + 0.6 or not 0 <= text.y <= height - text.size * 0.7:
             result.append(f"outside: {text.text}")
+    words = [(t, t.left, t.left + text_width(t.text, t.size, t.bold)) for t in of_kind(figure, "Text")]
+    for i, (a, left, right) in enumerate(words):
+        for b, other_left, other_right in words[i + 1 :]:
+            y = min(a.y + a.size * 0.7, b.y + b.size * 0.7) - max(a.y, b.y)
+            if min(right, other_right) - max(left, other_left) > 0.2 and y > 0.2:
+                result.append(f"text over text: {a.text} {b.text}")
     boxes = [box for box in of_kind(figure, "Rect") if box.width > 4]
     for i, a in enumerate(boxes):
         if a.x < -0.6 or a.x + a.width > breadth + 0.6 or a.y < -0.6 or a.y + a.height > height + 0.6:
@@ -144,11 +152,23 @@ def test_a_spec_without_roles_and_usual_names_has_a_figure_that_says_what_it_is(
 
 def test_a_figure_says_the_facts_of_a_model() -> None:
     shown = words(archspec.figure("gemma-2-2b"))
-    assert {"Grouped-query attention", "GeGLU feed-forward", "RoPE", "× 26", "local (4,096) or global"} <= {*shown}
+    assert {"Grouped-query attention", "GeGLU feed-forward", "RoPE", "× 26", "local (4,096), dark: global"} <= {*shown}
     shown = words(archspec.figure("mixtral-8x7b"))
     assert {"Mixture of experts", "top 2 of 8", "Router", "each SwiGLU, 4,096 → 14,336 → 4,096"} <= {*shown} | {
         "each SwiGLU, 4,096 → 14,336 → 4,096"
     }
+
+
+def contrast(a: str, b: str) -> float:
+    """The ratio of two colors (WCAG 2.2)."""
+    low, high = sorted(luminance(color) for color in (a, b))
+    return (high + 0.05) / (low + 0.05)
+
+
+def luminance(color: str) -> float:
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 def test_widths_heights_and_details() -> None:
@@ -160,6 +180,7 @@ def test_widths_heights_and_details() -> None:
     assert heights == sorted(heights, reverse=True)
     low = archspec.figure(model, height="2.6in")
     assert low.height <= 2.6 * 72 and low.detail == 4
+    assert all(contrast(text, fill) > 4.5 for text in (INK, GREY) for fill, _ in FILLS.values())
     grey = archspec.figure(model, grey=True).to_svg()
     colors = set(re.findall("#([0-9a-f]{6})", grey))
     assert all(color[:2] == color[2:4] == color[4:] for color in colors)

@@ -22,16 +22,20 @@ from archspec.drawing.figure.rows import (
     place_rows,
     rows_of,
     size_of,
+    wrap,
 )
-from archspec.drawing.figure.shapes import BADGE, DETAIL, MEMORY, NAME, Circle, Line, Rect, Shape, Text
+from archspec.drawing.figure.shapes import BADGE, DETAIL, MEMORY, Circle, Line, Rect, Shape, Text
 from archspec.drawing.figure.stacks import Stack
-from archspec.drawing.plan.metrics import shorten_text, width
+from archspec.drawing.plan.metrics import width
 from archspec.ir.structure.parts import AttentionFacts
 
 Node: TypeAlias = "Element | Stack"
 
 COLUMN = 104.0
 """The width of a column of boxes beside panels, in points."""
+
+PAGE = 400.0
+"""The width from which there is room for panels beside several columns."""
 
 MIN_STAGES = 3
 """The number of stacks on one way from which they are stages: boxes, with a layer of the largest beside them."""
@@ -50,9 +54,9 @@ class Detail(NamedTuple):
 
 
 DETAILS = (
-    Detail(("attention", "feed_forward", "experts"), True, GAP),
-    Detail(("attention", "feed_forward", "experts"), True, 5.0),
-    Detail(("attention", "experts"), True, 5.0),
+    Detail(("attention", "state_space", "feed_forward", "experts"), True, GAP),
+    Detail(("attention", "state_space", "feed_forward", "experts"), True, 5.0),
+    Detail(("attention", "state_space", "experts"), True, 5.0),
     Detail((), True, 5.0),
     Detail((), False, 5.0),
 )
@@ -120,19 +124,21 @@ class Composer:
         tapped = {output for outputs in self.taps.values() for output in outputs} | self.omitted
         nodes = [node for node in self.nodes if node not in tapped]
         columns, joined = self._columns(nodes)
-        panels = self._panels() if len(columns) == 1 else []
-        stage = self._stage() if len(columns) == 1 and not panels else None
-        room = (
-            COLUMN
-            if panels or stage is not None
-            else (self.breadth - 10.0 * (len(columns) - 1)) / len(columns) - GUTTER - 3
-        )
-        room = min(room, 170.0)
+        is_wide = self.breadth >= PAGE
+        stage = self._stage() if len(columns) == 1 else None
+        opened = [stage] if stage is not None else [s for s in self.stacks if s.is_open and self.detail.is_open]
+        has_panels = opened and (is_wide or (len(opened) == 1 and stage is None and len(columns) == 1))
+        columns_width = (COLUMN + GUTTER + 14) * (len(columns) + (stage is not None))
+        panels = self._panels(opened[-1], self.breadth - columns_width - 0.5) if has_panels else []
+        room = COLUMN
+        if not panels and stage is None:
+            room = min((self.breadth - 10.0 * (len(columns) - 1)) / len(columns) - GUTTER - 3, 170.0)
         step = room + GUTTER + 3 + 10
         total = step * len(columns) - 10
-        beside = max([COLUMN + GUTTER] * (stage is not None) + [panel.breadth for panel in panels], default=0.0)
-        used = GUTTER + room + 14 + beside if beside else total
-        start = max(0.0, (self.breadth - used) / 2)
+        beside = max([panel.breadth + 11 for panel in panels], default=0.0) + (COLUMN + GUTTER + 11) * (
+            stage is not None
+        )
+        start = max(0.0, (self.breadth - total - beside) / 2)
         tops: list[float] = []
         for number, column in enumerate(columns):
             x = start + number * step + GUTTER + room / 2
@@ -141,10 +147,12 @@ class Composer:
         if joined:
             top = self._joined(joined, start + total / 2, top + GAP, min(room, 150.0))
         self._memory_lines()
-        if panels:
-            self._place_panels(panels, start + GUTTER + room + 3, top)
+        right = start + total
         if stage is not None:
-            self._place_stage(stage, start + GUTTER + room + 14, top)
+            self._place_stage(stage, right + 1, top)
+            right += COLUMN + GUTTER + 11
+        if panels:
+            self._place_panels(panels, right, top)
         lowest = min([0.0, *[shape.y for shape in self.shapes if isinstance(shape, Rect)]])
         highest = max([top, *[s.y + s.height for s in self.shapes if isinstance(s, Rect)]])
         highest = max([highest, *[s.y + s.size for s in self.shapes if isinstance(s, Text)]])
@@ -233,9 +241,15 @@ class Composer:
         """Place a column from y and draw it; return its upper end."""
         rows = rows_of(nodes, self.edges)
 
+        def tap_lines(node: Node) -> list[list[str]]:
+            row = next(row for row in rows if node in row)
+            share = (room - 4 * (len(row) - 1)) / len(row)
+            space = share / 2 - 10 + (GUTTER - 1 if node is row[0] else 0)
+            return [wrap(output.title, space, DETAIL) for output in self.taps.get(node, ())]
+
         def above(node: Node) -> float:
             badge = 2.0 if isinstance(node, Stack) and self.detail.gap < GAP else 0.0
-            return (NAME + 3) * len(self.taps.get(node, ())) + badge
+            return sum(len(lines) * (DETAIL + 1) + 3 for lines in tap_lines(node)) + badge
 
         places, top = place_rows(rows, self._size, x, y, room, above, self.detail.gap)
         order = {node: number for number, row in enumerate(rows) for node in row}
@@ -254,14 +268,16 @@ class Composer:
         for a, b in self.edges:
             if a in order and b in order and order[b] == order[a] + 1:
                 self.shapes.append(connect(places[a], places[b]))
-        for node, outputs in self.taps.items():
-            if node in places:
-                for number, output in enumerate(outputs):
-                    height = places[node].top + 3 + (NAME + 3) * (number + 0.5)
-                    end = places[node].x - 8
-                    self.shapes.append(Line(((places[node].x, height), (end, height))))
-                    title = shorten_text(output.title, DETAIL, end - 2 - (x - room / 2 - GUTTER + 1))
-                    self.shapes.append(Text(end - 2, height - 2, title, DETAIL, "end"))
+        for node, place in places.items():
+            height = place.top + 3
+            for lines in tap_lines(node):
+                middle = height + len(lines) * (DETAIL + 1) / 2
+                end = place.x - 8
+                self.shapes.append(Line(((place.x, middle), (end, middle))))
+                for number, line in enumerate(lines, start=1):
+                    y = height + (len(lines) - number) * (DETAIL + 1) + 1.5
+                    self.shapes.append(Text(end - 2, y, line, DETAIL, "end"))
+                height += len(lines) * (DETAIL + 1) + 3
         self._entry_shapes(rows, places)
         return top
 
@@ -331,7 +347,7 @@ class Composer:
             self._strip(stack, place)
 
     def _strip(self, stack: Stack, place: Place) -> None:
-        """Draw a cell a layer, the first at the bottom: dark for those that see all keys."""
+        """Draw a cell a layer, the first at the bottom: dark as the text of the attention says."""
         count = len(stack.marks)
         cell = min(4.0, (place.height - 20) / count)
         x = place.left + place.width - 3.2
@@ -370,18 +386,15 @@ class Composer:
             points = ((start.x, start.top), (start.x, height), (x, height), (x, end.middle), (end.left, end.middle))
             self.shapes.append(Line(points, MEMORY))
 
-    def _panels(self) -> list[Panel]:
-        """Return the panels of the open stack, from its lowest element to its highest."""
-        stacks = [stack for stack in self.stacks if stack.is_open and self.detail.is_open]
-        if len(stacks) != 1:
-            return []
-        breadth = self.breadth - COLUMN - GUTTER - 14.5
-        if breadth > 260:
-            breadth = 230.0
-        chosen = [element for element in stacks[0].shown if element.kind in self.detail.panels]
-        unique = {(element.kind, element.title): element for element in reversed(chosen)}
-        panels = [make_panel(self.reading, element, breadth) for element in reversed(unique.values())]
+    def _panels(self, stack: Stack, breadth: float) -> list[Panel]:
+        """Return the panels of an open stack, from its lowest element to its highest."""
+        kinds = [e for e in stack.shown if e.kind in self.detail.panels]
+        unique = {(e.kind, e.title): e for e in reversed(kinds) if not self._has_memory(e)}
+        panels = [make_panel(self.reading, element, min(breadth, 230.0)) for element in reversed(unique.values())]
         return [panel for panel in panels if panel is not None]
+
+    def _has_memory(self, element: Element) -> bool:
+        return any(b is element for _, b in self.memory)
 
     def _stage(self) -> Stack | None:
         """Return the stack of which a layer is drawn beside stages: the largest."""
@@ -424,7 +437,9 @@ class Composer:
             bottoms[number] = min(bottoms[number], limit - panels[number].height)
         for panel, bottom in zip(panels, bottoms, strict=True):
             box = self.places[panel.element]
-            self._zoom_lines(box, x, bottom, panel.height)
+            others = [place for place in self.places.values() if place.y < box.top and place.top > box.y]
+            if not any(place.x > box.x for place in others):
+                self._zoom_lines(box, x, bottom, panel.height)
             self.shapes.append(Rect(x, bottom, panel.breadth, panel.height, f"{panel.element.kind}_panel", 3.0))
             self.shapes += [_moved(shape, x, bottom) for shape in panel.shapes]
 

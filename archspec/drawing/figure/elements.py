@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
@@ -18,6 +19,7 @@ from archspec.drawing.figure.names import (
     format_shape,
     format_size,
     humanize,
+    lower,
 )
 from archspec.drawing.figure.tidy import absorb, tidy
 from archspec.drawing.graph.plain import PlainGraph
@@ -105,6 +107,8 @@ class Reading:
         """Yield the nodes whose numbers a node takes, or whose ids if it looks them up, in the order of operands."""
         takes_ids = isinstance(getattr(self.owner.get(node), "facts", None), EmbeddingFacts)
         edges = [(self.graph.edges[source, node], source) for source in self.graph.predecessors(node)]
+        if self.data[node]["type"] == "lowest":  # of a type
+            return
         for data, source in sorted(edges, key=lambda edge: min(edge[0]["positions"])):
             if data["dtype"] == "real" or takes_ids:
                 yield source
@@ -168,7 +172,8 @@ def read_flow(reading: Reading) -> Flow:
         element.block = data["path"][-1] if data["path"] else ""
         edges += [(source, element) for source in operands if source is not element]
         sources[node] = [element]
-    flow = Flow(order, edges)
+    shifted = {reading.units[node] for node, data in reading.data.items() if data["type"] == "roll"}
+    flow = Flow(order, edges, shifted)
     absorb(flow)
     tidy(flow)
     return flow
@@ -181,15 +186,20 @@ def _element_of(
     part, kind, type = reading.owner.get(node), data["kind"], data["type"]
     if part is not None:
         key = (id(part), reading.units[node]) if isinstance(part.facts, _COMPOSITES) else node
-        element = add(key, _part_element(part, node, data))
+        element = add(key, _part_element(part, node, data, operands))
         element.part = part
         if isinstance(part.facts, HeadFacts) and part.facts.classes == reading.vocabulary:
             element.title = "LM head"
         return element
     if kind in ("input", "output", "param"):
         name = last_segment(node) if kind == "param" else node.split(":")[-1]
-        shape = format_shape(data["shape"], reading.batch)
-        return add(node, Element("parameter" if kind == "param" else kind, humanize(name), shape, [node]))
+        shape = [size for size in data["shape"] if kind != "param" or size != 1]
+        return add(
+            node,
+            Element(
+                "parameter" if kind == "param" else kind, humanize(name), format_shape(shape, reading.batch), [node]
+            ),
+        )
     if kind == "layer" and data.get("params"):
         return add(node, _layer_element(reading, node, data, operands))
     activation = activation_of(type)
@@ -215,7 +225,8 @@ def _pool_title(type: str, settings: Mapping[str, object]) -> str:
     """Return what takes one vector of several."""
     if type != "pick":
         return _POOLS[type]
-    return {"0": "First token", "-1": "Last token"}.get(str(settings.get("index")), "Pick")
+    words = {"0": "First token", "1": "Second token", "-1": "Last token"}
+    return words.get(str(settings.get("index")), "Chosen token")
 
 
 def _composite_of(
@@ -230,11 +241,15 @@ def _composite_of(
     return None
 
 
-def _part_element(part: Part, node: str, data: Mapping[str, Any]) -> Element:
+def _part_element(part: Part, node: str, data: Mapping[str, Any], operands: Sequence[Element]) -> Element:
     facts = part.facts
     match facts:
         case AttentionFacts():
-            return Element("attention", *attention_text(facts), [node])
+            title, details = attention_text(facts)
+            tokens = operands[0].shape[1:-1] if operands else ()
+            if not facts.is_cross and isinstance(facts.keys, int) and facts.keys < _size(tokens):
+                title, details = f"Window {lower(title)}", f"{details}, windows of {facts.keys:,}"
+            return Element("attention", title, details, [node])
         case FeedForwardFacts():
             return Element("feed_forward", *feed_forward_text(facts), [node])
         case ExpertsFacts():
@@ -248,8 +263,15 @@ def _part_element(part: Part, node: str, data: Mapping[str, Any]) -> Element:
             details = f"{format_size(facts.width)} → {format_size(facts.classes)}"
             return Element("linear", _layer_title(node), details, [node])
         case _:
-            title = f"{embedding_word(last_segment(node), facts)} embedding"
+            word = embedding_word(last_segment(node), facts)
+            is_added = data["kind"] == "layer" and facts.indexed_by == "position" and any(e.shape for e in operands)
+            title = f"Add {lower(word)} embedding" if is_added else f"{word} embedding"
             return Element("embedding", title, f"{format_size(facts.rows)} × {format_size(facts.width)}", [node])
+
+
+def _size(shape: Sequence[object]) -> int:
+    """Return the number of elements of a shape, 0 if it is not known."""
+    return math.prod([size if isinstance(size, int) else 0 for size in shape]) if shape else 0
 
 
 def _layer_title(node: str) -> str:
@@ -264,11 +286,15 @@ def _layer_element(reading: Reading, node: str, data: Mapping[str, Any], operand
     matrix = max(shapes, key=len, default=())
     if len(matrix) > 2:
         kernel = "×".join(map(format_size, matrix[2:]))
-        inputs = [element.shape[1] for element in operands if len(element.shape) == len(matrix)]
-        input_width = inputs[0] if inputs and isinstance(inputs[0], int) else matrix[1]
+        operand = next((reading.data[source] for source in reading.graph.predecessors(node)), data)
+        sizes = operand["shape"] if len(operand["shape"]) == len(matrix) else data["shape"]
+        input_width = sizes[1] if isinstance(sizes[1], int) else matrix[1]
+        widths = f"{format_size(input_width)} → {format_size(matrix[0])}"
+        pairs = zip(sizes[2:], data["shape"][2:], matrix[2:], strict=True)
+        if operand["kind"] == "input" and all(str(b) == str(a // size) for a, b, size in pairs):
+            return Element("embedding", "Patch embedding", f"{kernel} conv, {widths}", [node])
         word = "Depthwise conv" if input_width == matrix[0] != matrix[1] == 1 else "Grouped conv"
-        title = f"{'Conv' if input_width == matrix[1] else word} {kernel}"
-        return Element("convolution", title, f"{format_size(input_width)} → {format_size(matrix[0])}", [node])
+        return Element("convolution", f"{'Conv' if input_width == matrix[1] else word} {kernel}", widths, [node])
     if len(matrix) == 2 and matrix[0] in data["shape"]:
         return Element("linear", _layer_title(node), f"{format_size(matrix[1])} → {format_size(matrix[0])}", [node])
     return Element("embedding", _layer_title(node), format_shape(matrix), [node])

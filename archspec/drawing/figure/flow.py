@@ -35,10 +35,16 @@ class Element:
 
 
 class Flow:
-    """Elements in program order, and the edges between them, each once."""
+    """Elements in program order, and the edges between them, each once.
 
-    def __init__(self, elements: Sequence[Element], edges: Iterable[tuple[Element, Element]]) -> None:
+    `shifted` are the addresses of the layers that shift windows.
+    """
+
+    def __init__(
+        self, elements: Sequence[Element], edges: Iterable[tuple[Element, Element]], shifted: Iterable[str] = ()
+    ) -> None:
         self.elements = list(elements)
+        self.shifted = frozenset(shifted)
         self.edges = list(dict.fromkeys(edges))
 
     def sources(self, element: Element) -> list[Element]:

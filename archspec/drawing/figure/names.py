@@ -82,6 +82,8 @@ def attention_text(facts: AttentionFacts) -> tuple[str, str]:
     if facts.groups != facts.heads and facts.groups != 1:
         heads += f", {format_size(facts.groups)} KV"
     details = [f"{heads} × {format_size(facts.key_size)}"]
+    if facts.latent is not None:
+        details.append(f"latent {format_size(facts.latent)}")
     if facts.rotary != 0:
         details.append("RoPE")
     if facts.has_bias:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from archspec.core.addresses import last_segment, parent
@@ -22,8 +22,10 @@ from archspec.drawing.figure.rows import (
 )
 from archspec.drawing.figure.shapes import DETAIL, NAME, Circle, Line, Rect, Shape, Text
 from archspec.drawing.plan.metrics import width
-from archspec.ir.structure.parts import AttentionFacts, ExpertsFacts, FeedForwardFacts
+from archspec.ir.ops import OPS
+from archspec.ir.structure.parts import AttentionFacts, ExpertsFacts, FeedForwardFacts, StateSpaceFacts
 
+_SCANS = ("selective_scan",)
 _CORES = ("attention", "matmul", "softmax")
 
 MIN_BOX = 27.0
@@ -48,40 +50,54 @@ def make_panel(reading: Reading, element: Element, breadth: float) -> Panel | No
     if len(inner.elements) < 3:
         return None
     rows = rows_of(inner.elements, inner.edges, late=False)
-    columns = _columns(inner, rows)
-    count = max(columns.values()) + 1
+    rows[0].sort(key=lambda e: _order_at_core(inner, e))
+    roots = [e for e in inner.elements if not inner.sources(e)]
+    bar = roots[0] if len(roots) == 1 and len(rows[0]) == 1 and _is_bar(inner, roots[0]) else None
+    columns, beside = _passing_last(inner, rows, _columns(inner, rows if bar is None else rows[1:]))
+    ways = _ways(inner, bar, columns)
+    count = max([*columns.values(), *[column for _, column in ways]]) + 1
     room = breadth - 10
     share = min((room - 4 * (count - 1)) / count, 62.0)
-    if share < MIN_BOX or any(_is_too_wide(e, share) for e in inner.elements):
-        return None
-    span = count * (share + 4) - 4
+    single = [row[0] for row in rows if len(row) == 1 and (count == 1 or not inner.users(row[0]))]
 
     def size(e: Element, _: float) -> tuple[float, float]:
-        return size_of(e, room if e.kind == "core" else share)
+        if e.kind == "core":
+            return size_of(e, room if not beside else span - beside * (share + 4))
+        return size_of(e, span if e is bar else min(room, 72.0) if e in single else share)
 
+    span = count * (share + 4) - 4
+    for e in inner.elements:
+        if e.kind == "norm" and width(e.title, NAME) > share - 2:
+            e.title = "Norm"
+    if share < MIN_BOX or any(_is_too_wide(e, size(e, 0.0)[0]) for e in inner.elements):
+        return None
     places, top = place_rows(rows, size, breadth / 2, GAP + 5, room)
+
+    def middle(column: int) -> float:
+        return breadth / 2 - span / 2 + share / 2 + column * (share + 4)
+
     for e, place in places.items():
-        x = breadth / 2 - span / 2 + share / 2 + columns[e] * (share + 4)
-        is_alone = e.kind == "core" or not inner.users(e) or len(inner.sources(e)) > 1
-        places[e] = place._replace(x=breadth / 2 if is_alone else x)
+        is_alone = e is bar or e.kind == "core" or not inner.users(e) or len(inner.sources(e)) > 1
+        x = breadth / 2 - (beside * (share + 4) / 2 if e.kind == "core" else 0)
+        places[e] = place._replace(x=x if is_alone else middle(columns[e]))
     for row in rows:
         ends = sorted((places[e].left, places[e].left + places[e].width) for e in row)
         if any(left < right for (_, right), (left, _) in pairwise(ends)):
             return None
     shapes: list[Shape] = []
     bottom = 5.0
-    for a, b in inner.edges:
+    lines = [(places[a], b) for a, b in inner.edges if a is not bar]
+    if bar is not None:
+        lines += [(places[bar]._replace(x=middle(column)), b) for b, column in ways]
+    for source, b in lines:
         target = places[b]
-        spread = places[a].x - target.x if b.kind == "core" else 0.0
-        if b.kind in ("multiply", "add") and abs(places[a].x - target.x) > 1:
-            side = target.x - RADIUS if places[a].x < target.x else target.x + RADIUS
-            points = ((places[a].x, places[a].top), (places[a].x, target.middle), (side, target.middle))
-            shapes.append(Line(points))
+        if b.kind in ("multiply", "add") and abs(source.x - target.x) > 1:
+            side = target.x - RADIUS if source.x < target.x else target.x + RADIUS
+            shapes.append(Line(((source.x, source.top), (source.x, target.middle), (side, target.middle))))
         else:
-            shapes.append(connect(places[a], target, spread))
-    entries = [places[e] for e in inner.elements if not inner.sources(e)]
+            shapes.append(connect(source, target, source.x - target.x if b.kind == "core" else 0.0))
     shapes += [Line(((breadth / 2, 0.0), (breadth / 2, bottom)), arrow=False)]
-    for place in entries:
+    for place in [places[e] for e in roots]:
         shapes.append(Line(((breadth / 2, bottom), (place.x, bottom), (place.x, place.y))))
     for e in inner.elements:
         if not inner.users(e):
@@ -90,6 +106,35 @@ def make_panel(reading: Reading, element: Element, breadth: float) -> Panel | No
     height = top + GAP + NAME + 6
     shapes.append(Text(breadth / 2, height - NAME - 2, element.title, NAME, bold=True))
     return Panel(element, shapes, breadth, height)
+
+
+def _is_bar(inner: Flow, root: Element) -> bool:
+    """Whether an element is drawn as wide as all columns: a map whose result is split."""
+    users = inner.users(root)
+    return root.kind == "linear" and (len(users) > 1 or users[0].kind == "core")
+
+
+def _ways(inner: Flow, bar: Element | None, columns: Mapping[Element, int]) -> list[tuple[Element, int]]:
+    """Return the lines from a bar: what each goes to, and its column. A core takes queries, keys and values."""
+    if bar is None:
+        return []
+    direct = [b for b in inner.users(bar) if b.kind in ("core", "multiply", "add")]
+    others = [b for b in inner.users(bar) if b not in direct]
+    free = max([columns[b] for b in others], default=-1) + 1
+    number = max(1, 3 - len(others)) if direct and direct[0].kind == "core" and _is_attention(direct[0]) else 1
+    return [(b, columns[b]) for b in others] + [(b, free + i) for b in direct for i in range(number)]
+
+
+def _is_attention(core: Element) -> bool:
+    return core.title == "Scaled dot-product"
+
+
+def _order_at_core(inner: Flow, element: Element) -> int:
+    """Return the place of an element, or of what is computed from it, among the operands of the core."""
+    operands = [a for a, b in inner.edges if b.kind == "core"]
+    while element not in operands and inner.users(element):
+        element = inner.users(element)[0]
+    return operands.index(element) if element in operands else 0
 
 
 def _is_too_wide(element: Element, room: float) -> bool:
@@ -104,17 +149,26 @@ def _columns(inner: Flow, rows: Sequence[Sequence[Element]]) -> dict[Element, in
     """Return a column for each element, if possible the one below, unless another line passes there."""
     columns: dict[Element, int] = {}
     order = {e: number for number, row in enumerate(rows) for e in row}
-    for number, row in enumerate(rows):
-        used = {
-            columns[a] for a, b in inner.edges if a in columns and order[a] < number - 1 and order[b] > number
-        }  # lines that pass
-        used |= {columns[a] for a, b in inner.edges if order[a] == number - 1 and order[b] > number}
+    for number, row in enumerate(rows):  # beside the lines that pass it
+        used = {columns[a] for a, b in inner.edges if a in columns and order[a] < number < order[b]}
         for e in row:
             wanted = [columns[a] for a in inner.sources(e) if a in columns and columns[a] not in used]
             column = wanted[0] if wanted else next(c for c in range(len(inner.elements)) if c not in used)
             columns[e] = column
             used.add(column)
     return columns
+
+
+def _passing_last(
+    inner: Flow, rows: Sequence[Sequence[Element]], columns: Mapping[Element, int]
+) -> tuple[Mapping[Element, int], int]:
+    """Put the columns of lines that pass the core at the right; return the columns and the number of these."""
+    order = {e: number for number, row in enumerate(rows) for e in row}
+    cores = [e for e in inner.elements if e.kind == "core"]
+    passing = {columns[a] for a, b in inner.edges for c in cores if order[a] < order[c] < order[b] if a in columns}
+    others = [column for column in sorted(set(columns.values())) if column not in passing]
+    numbers = {column: number for number, column in enumerate([*others, *sorted(passing)])}
+    return {e: numbers[column] for e, column in columns.items()}, len(passing)
 
 
 def _inner_flow(reading: Reading, element: Element) -> Flow:
@@ -144,7 +198,18 @@ def _inner_flow(reading: Reading, element: Element) -> Flow:
             elements.append(new)
         edges += [(e, new) for e in operands if e is not new]
         sources[node] = [new]
-    return Flow(elements, edges)
+    inner = Flow(elements, edges)
+    if cores and isinstance(element.facts, StateSpaceFacts):
+        _join_steps(inner, cores[0])
+    return inner
+
+
+def _join_steps(inner: Flow, core: Element) -> None:
+    """Draw maps in a row, each of which a scan takes its step sizes or matrices from, as one box."""
+    for a, b in list(inner.edges):
+        if a.kind == b.kind == "linear" and inner.users(b) == [core] and inner.users(a) in ([b, core], [core, b]):
+            joined = Element("linear", f"{a.title}, {b.title}", f"{a.details}, {b.details}", [*a.nodes, *b.nodes])
+            inner.merge([a, b], joined)
 
 
 def _inner_element(
@@ -157,12 +222,17 @@ def _inner_element(
     if kind == "layer" and data.get("params"):
         name = last_segment(node)
         title = f"{last_segment(parent(node))}.{name}" if name in ("dense", "linear", "proj") else name
-        return Element("linear", title, format_size(data["shape"][-1]), [node])
+        matrix = max([reading.shapes.get(name, ()) for name in data["tensors"]], key=len)
+        return Element("linear", title, format_size(data["shape"][1 if len(matrix) > 2 else -1]), [node])
     if kind == "param":
         return None
-    activation = activation_of(type)
-    if activation is not None and isinstance(element.facts, FeedForwardFacts):
+    activation = _activation(element.facts, type, operands)
+    if activation is not None:
         return Element("function", activation, "", [node])
+    if isinstance(element.facts, StateSpaceFacts) and operands:
+        core = next((e for e in operands if e.kind == "core"), None)
+        if type in _SCANS or (type == "add" and core is not None):
+            return core or Element("core", "Selective scan", f"state {format_size(element.facts.states)}", [node])
     if rotary and "rot" in type and operands:
         return Element("function", "RoPE", "", [node])
     if len(operands) > 1 and type in ("mul", "add") and not isinstance(element.facts, AttentionFacts):
@@ -175,6 +245,17 @@ def _inner_element(
             words.append(f"window {facts.window + facts.causal:,}")
         return Element("core", "Scaled dot-product", ", ".join(words), [node])
     return None
+
+
+def _activation(facts: object, type: str, operands: Sequence[Element]) -> str | None:
+    """Return the name of the activation that an operation is."""
+    if not isinstance(facts, FeedForwardFacts | StateSpaceFacts) or len(operands) != 1:
+        return None
+    name = activation_of(type)
+    if isinstance(facts, StateSpaceFacts):
+        return name if name != "softplus" else None
+    is_custom = type not in OPS and operands[0].kind == "linear"
+    return name or (facts.activation if is_custom else None)
 
 
 def _experts_panel(element: Element, facts: ExpertsFacts, breadth: float) -> Panel:

@@ -59,6 +59,16 @@ def rows_of(nodes: Sequence[N], edges: Iterable[tuple[N, N]], *, late: bool = Tr
     rows: list[list[N]] = [[] for _ in range(max(rank.values(), default=-1) - lowest + 1)]
     for node in nodes:
         rows[rank[node] - lowest].append(node)
+    centers: dict[N, float] = {}
+    for row in rows:  # each above what it takes
+        own_centers = {node: (position + 0.5) / len(row) for position, node in enumerate(row)}
+
+        def center(node: N, own_centers: dict[N, float] = own_centers) -> float:
+            below = [centers[a] for a, b in pairs if b == node and a in centers]
+            return sum(below) / len(below) if below else own_centers[node]
+
+        row.sort(key=center)
+        centers.update({node: (position + 0.5) / len(row) for position, node in enumerate(row)})
     return [row for row in rows if row]
 
 
@@ -86,7 +96,7 @@ def is_sum(element: Element) -> bool:
 def text_of(element: Element, room: float) -> tuple[list[str], list[str]]:
     """Return the lines of the title and of the details of an element."""
     if element.kind in ("input", "output"):
-        return [element.title], []
+        return wrap(element.title, room, NAME), []
     details = element.details
     if details.count(" → ") == 2 and width(details, DETAIL) > room:  # 768 → 3,072 → 768
         details = details.rsplit(" → ", 1)[0]
@@ -99,7 +109,7 @@ def size_of(element: Element, room: float) -> tuple[float, float]:
         case "add" | "multiply":
             return 2 * RADIUS, 2 * RADIUS
         case "input" | "output":
-            return room, NAME + 2
+            return room, len(text_of(element, room)[0]) * (NAME + 1) + 1
         case "function":
             return min(room, width(element.title, NAME) + 14), NAME + 5
         case _:
@@ -116,12 +126,13 @@ def draw_element(element: Element, place: Place) -> list[Shape]:
         shape = f"[{element.details}]" if element.details else ""
         length = width(title, NAME) + 3 + width(shape, DETAIL)
         if not shape or length > place.width:
-            shape, length = "", width(title, NAME)
+            lines = enumerate(text_of(element, place.width)[0], start=1)
+            return [Text(place.x, place.top + 1 - n * (NAME + 1), line) for n, line in lines]
         left = place.x - length / 2
-        label: list[Shape] = [Text(left, place.y + 2, title, NAME, "start")]
-        if shape:
-            label.append(Text(left + width(title, NAME) + 3, place.y + 2, shape, DETAIL, "start", italic=True))
-        return label
+        return [
+            Text(left, place.y + 2, title, NAME, "start"),
+            Text(left + width(title, NAME) + 3, place.y + 2, shape, DETAIL, "start", italic=True),
+        ]
     kind = element.kind
     radius = place.height / 2 if kind == "function" else 1.8
     shapes: list[Shape] = [Rect(place.left, place.y, place.width, place.height, kind, radius)]

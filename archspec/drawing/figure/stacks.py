@@ -22,7 +22,7 @@ class Stack:
     """Layers that look alike, `count` in number; `shown` are the elements of one.
 
     `is_open` is whether their elements are drawn. `marks` has one entry a layer if layers differ in a window: whether
-    it sees all keys.
+    it sees all keys, or shifts windows.
     """
 
     def __init__(self, shown: Sequence[Element], count: int, marks: Sequence[bool]) -> None:
@@ -49,23 +49,30 @@ def find_stacks(flow: Flow) -> list[Stack]:
     for names in groups.values():
         best = max(names, key=lambda name: (len(units[name]), max(e.repeat for e in units[name])))
         count = sum(max(element.repeat for element in units[name]) for name in names)
-        stacks.append(Stack(units[best], count, _marks(names, units)))
+        marks = _marks(names, {name: _sees_all(units[name]) for name in names})
+        shifts = _marks(names, {name: name in flow.shifted for name in names})
+        stacks.append(Stack(units[best], count, marks or shifts))
         for name in names:
             if name != best:
                 _merge_units(flow, units[name], units[best])
         _drop_returns(flow, units[best])
         _enter_by_first(flow, units[best])
-        if stacks[-1].marks:
-            _name_both_windows(units[best])
+        for attention in [e for e in units[best] if isinstance(e.facts, AttentionFacts)]:
+            if marks:
+                _name_both_windows(attention)
+            elif shifts:
+                attention.details += ", dark: shifted"
     return stacks
 
 
-def _name_both_windows(unit: Sequence[Element]) -> None:
-    for element in unit:
-        if isinstance(element.facts, AttentionFacts):
-            windows = _WINDOW.findall(element.details)
-            details = _WINDOW.sub("", element.details)
-            element.details = f"{details}, local{f' ({windows[0]})' if windows else ''} or global"
+def _name_both_windows(attention: Element) -> None:
+    windows = _WINDOW.findall(attention.details)
+    details = _WINDOW.sub("", attention.details)
+    attention.details = f"{details}, local{f' ({windows[0]})' if windows else ''}, dark: global"
+
+
+def _sees_all(unit: Sequence[Element]) -> bool:
+    return any(isinstance(element.facts, AttentionFacts) and element.facts.window is None for element in unit)
 
 
 def _split(unit: str) -> tuple[str, str]:
@@ -104,11 +111,11 @@ def _numbers(unit: str) -> list[int]:
     return numbers
 
 
-def _marks(names: Sequence[str], units: Mapping[str, Sequence[Element]]) -> list[bool]:
+def _marks(names: Sequence[str], is_dark: Mapping[str, bool]) -> list[bool]:
+    """Return which layers are dark, in their order; nothing if all are alike."""
     by_number: dict[int, bool] = {}
     for name in names:
-        windows = [element.facts.window for element in units[name] if isinstance(element.facts, AttentionFacts)]
-        by_number.update(dict.fromkeys(_numbers(name), None in windows))
+        by_number.update(dict.fromkeys(_numbers(name), is_dark[name]))
     marks = [by_number[number] for number in sorted(by_number)]
     return marks if len(set(marks)) > 1 else []
 

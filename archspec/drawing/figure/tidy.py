@@ -58,7 +58,7 @@ def tidy(flow: Flow) -> None:
             flow.remove(element)
     again = True
     while again:  # sums of sums, and of embeddings
-        again = any(_join_sum(flow, element) for element in list(flow.elements) if element.kind == "add")
+        again = any(_join_sum(flow, e) for e in list(flow.elements) if e.kind == "add" or e.title == "Concatenate")
     for element in list(flow.elements):
         _join_add_and_norm(flow, element)
     _join_inputs(flow)
@@ -149,9 +149,12 @@ def _join_sum(flow: Flow, element: Element) -> bool:
         flow.remove(element, bridge=True)
         return True
     embeddings = [s for s in sources if s.kind in ("embedding", "parameter") and flow.users(s) == [element]]
+    if element.kind != "add" and (element.unit or len(embeddings) < len(sources) or len(embeddings) < 2):
+        return False
     if len(embeddings) > 1 or (len(embeddings) == len(sources) == 1):
         joined = _joined_embeddings(embeddings)
         if len(embeddings) == len(sources):
+            joined.shape = element.shape
             flow.merge([*embeddings, element], joined)
         else:
             flow.merge(embeddings, joined)
@@ -160,21 +163,26 @@ def _join_sum(flow: Flow, element: Element) -> bool:
 
 
 def _joined_embeddings(elements: Sequence[Element]) -> Element:
-    first = {"Token embedding": 0, "Position embedding": 1}
-    elements = sorted(elements, key=lambda element: first.get(element.title, 2))
-    words = [re.sub(r" embeddings?$", "", element.title) for element in elements]
+    """Return embeddings and the vectors beside them as one box: sums and sequences of them."""
+    first = {"Patch embedding": 0, "Token embedding": 0, "Position embedding": 1}
+    tables = [e for e in elements if e.kind == "embedding"]
+    tables.sort(key=lambda e: first.get(e.title, 0 if e.title.startswith("Patch") else 2))
+    vectors = [lower(e.title) for e in elements if e.kind == "parameter"]
+    words = [word for e in tables for word in re.sub(r" embeddings?(,.*)?$", "", e.title).split(" + ")]
     counts = {word: words.count(word) for word in dict.fromkeys(words)}
     names = [word if number == 1 else f"{number} {word.lower()}" for word, number in counts.items()]
-    title = " + ".join([names[0], *map(lower, names[1:])]) + " embedding"
-    pairs = [element.details.split(" × ") for element in elements]
-    widths = {pair[-1] for pair in pairs}
-    details = " + ".join(pair[0] for pair in pairs)
-    if len(widths) == 1 and all(len(pair) == 2 for pair in pairs):
-        details = f"({details}) × {widths.pop()}" if len(pairs) > 1 else f"{details} × {widths.pop()}"
-    joined = Element("embedding", title, details, [node for element in elements for node in element.nodes])
+    title = " + ".join([*names[:1], *map(lower, names[1:])]) + " embedding" if names else ""
+    old = [word for e in tables for word in re.findall(r"embeddings?, (.*)$", e.title)]
+    title = ", ".join([part for part in (title, *old, *vectors) if part])
+    pairs = [element.details.split(" × ") for element in tables]
+    if len({pair[-1] for pair in pairs}) == 1 and all(len(pair) == 2 for pair in pairs) and len(pairs) > 1:
+        details = f"({' + '.join(pair[0].strip('()') for pair in pairs)}) × {pairs[0][-1]}"
+    else:
+        details = "; ".join(e.details for e in (tables or elements[:1]))
+    joined = Element("embedding" if tables else "parameter", title, details, [n for e in elements for n in e.nodes])
     joined.unit, joined.repeat = elements[0].unit, elements[0].repeat
     joined.tensors = [name for element in elements for name in element.tensors]
-    joined.shape = elements[0].shape
+    joined.shape = max([e.shape for e in elements], key=len)
     return joined
 
 

@@ -112,10 +112,14 @@ class BodyReader:
         weight = located.weight
         if weight.value is not None:
             (output,) = self._read(weight.value, BodyContext(), ()).outputs
-            return output.renamed(lambda inner: f"{name}:{inner}")
+            value = output.renamed(lambda inner: f"{name}:{inner}")
+        else:
+            value = Value(f".{name}", axes_of_type(weight.type), is_statistic=weight.kind != "param")
+        if weight.kind != "param":
+            return value
+        sizes = [size for size in weight.type.shape if size != 1]
         axes = axes_of_type(weight.type)
-        is_parameter = weight.kind == "param"
-        return Value(f".{name}", axes, tensors=(name,) if is_parameter else (), is_statistic=not is_parameter)
+        return value._replace(axes=axes, tensors=(name,), rows=sizes[0] if len(sizes) == 2 else 0)
 
     def _visit_call(self, call: Call, operands: list[Value]) -> Sequence[Value]:
         assert call.body is not None
@@ -201,6 +205,7 @@ class BodyReader:
         return base._replace(
             axes=axes,
             tensors=tuple(dict.fromkeys([name for value in values for name in value.tensors])),
+            rows=first.rows if len(values) == 1 else 0,
             projection=projection,
             curve=main.curve,
             hidden=main.hidden,
@@ -223,6 +228,8 @@ class BodyReader:
             return base._replace(axes=axes, scores=self._biased(call, operands, scores))
         if (op.casts or op.trains) and len(dynamic) == 1:
             return dynamic[0]._replace(axes=base.axes)
+        if call.type == "add":
+            self._find_added_table(dynamic, type)
         if call.type == "mul" and len(dynamic) == 2 and dynamic[0].id == dynamic[1].id:
             base = base._replace(square=f"*{dynamic[0].id}")
         elif len(dynamic) == 1 or (not dynamic[-1].origins and dynamic[0].square):
@@ -400,6 +407,13 @@ class BodyReader:
         return base._replace(projection=mapped, curve=_IDENTITY, waves=frozenset(), mixed=())
 
     # Parts --------------------------------------------------------------------------------------------------------
+
+    def _find_added_table(self, terms: Sequence[Value], type: Type) -> None:
+        """Read a table whose rows are added to the vectors of a sequence, one to each: of positions."""
+        tables = [value for value in terms if value.rows != 0 and not value.origins]
+        is_sequence = any(value.origins and value.axes[-1:] and any(value.axes[1:-1]) for value in terms)
+        if len(tables) == 1 and is_sequence and tables[0].axes[-1:] == axes_of_type(type)[-1:]:
+            self._add(tables[0].tensors, EmbeddingFacts(tables[0].rows, type.shape[-1], "position"))
 
     def _attention(self, call: Call, part: AttentionPart, operands: list[Value], type: Type, base: Value) -> Value:
         left, right = operands

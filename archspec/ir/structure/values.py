@@ -103,12 +103,12 @@ class Value(Record):
     """Facts about a value.
 
     `id` tells values apart, `axes` says which count channels, and `origins` are the inputs of the model that it depends
-    on. `tensors` are the parameters of which it is a rearrangement. `projection` and `scores` say what it
-    was computed by; `curve` is the function that was applied to the projection, None if it is not elementwise, and
-    `hidden` what that makes of it; of a product of several, `factors` are their functions. `mixed` are the attentions
-    whose result it is, before a linear map. `waves` are the functions "sin" and "cos" of positions that it is made of
-    or multiplied by, and `rotary` is the number of elements that they have turned. `square` is the value of whose
-    squares it is a sum, within a body.
+    on. `tensors` are the parameters of which it is a rearrangement; of a single table, `rows` is its number of rows.
+    `projection` and `scores` say what it was computed by; `curve` is the function that was applied to the projection,
+    None if it is not elementwise, and `hidden` what that makes of it; of a product of several, `factors` are their
+    functions. `mixed` are the attentions whose result it is, before a linear map. `waves` are the functions "sin" and
+    "cos" of positions that it is made of or multiplied by, and `rotary` is the number of elements that they have
+    turned. `square` is the value of whose squares it is a sum, within a body.
 
     `is_statistic` is whether it depends on a buffer, and `is_counted` whether on positions: on their numbers, or on a
     cumulative sum.
@@ -118,6 +118,7 @@ class Value(Record):
     axes: Axes = ()
     origins: frozenset[str] = frozenset()
     tensors: tuple[str, ...] = ()
+    rows: Dim = 0
     projection: Projection | None = None
     curve: Curve | None = None
     hidden: Hidden | None = None
