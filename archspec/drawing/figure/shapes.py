@@ -165,28 +165,46 @@ _TEX = {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "\\": r"\textbackslash{}",
-    "×": r"$\times$",
-    "→": r"$\to$",
-    "²": r"$^2$",
+    "×": r"\texttimes{}",
+    "→": r"{\usefont{U}{psy}{m}{n}\char174}",
+    "²": r"\texttwosuperior{}",
     "…": r"\dots{}",
 }
 
 
+_TEX_START = r"""% Compile this, or \usepackage{{tikz}} and \input this where the figure is to be.
+\expandafter\ifx\csname @nodocument\endcsname\relax
+  \let\archspecend\relax
+\else
+  \documentclass{{article}}
+  \usepackage[paperwidth={width}bp, paperheight={height}bp, margin=0bp]{{geometry}}
+  \usepackage{{tikz}}
+  \pagestyle{{empty}}
+  \setlength\topskip{{0bp}}
+  \setlength\parindent{{0bp}}
+  \def\archspecend{{\end{{document}}}}
+  \begin{{document}}
+\fi
+\usetikzlibrary{{arrows.meta}}%
+\begingroup
+"""
+
+
 def to_tikz(shapes: Iterable[Shape], size: tuple[float, float], scale: float = 1.0, *, is_grey: bool = False) -> str:
-    """Return a document of its own with the picture in TikZ, whose `tikzpicture` can be copied or included."""
+    """Return a LaTeX document with the picture in TikZ, which another document can include by `input`."""
     shapes = list(shapes)
     colors = sorted({color for shape in shapes for color in _colors(shape, is_grey)})
     names = {color: f"figure{color[1:]}" for color in colors}
-    defined = "".join(f"\\definecolor{{{name}}}{{HTML}}{{{color[1:].upper()}}}\n" for color, name in names.items())
+    defined = "".join(f"\\definecolor{{{name}}}{{HTML}}{{{color[1:].upper()}}}%\n" for color, name in names.items())
     body = "".join(_tikz_shape(shape, names, is_grey) for shape in shapes)
     factor = "" if scale == 1.0 else f", scale={_number(scale)}, transform shape"
-    breadth, height = size
+    width, height = (_number(length) for length in size)
+    page = _TEX_START.format(width=_number(size[0] * scale), height=_number(size[1] * scale))
     return (
-        "\\documentclass[tikz]{standalone}\n\\usetikzlibrary{arrows.meta}\n\\usepackage[T1]{fontenc}\n\\usepackage{helvet}\n"
-        "\\renewcommand{\\familydefault}{\\sfdefault}\n\\begin{document}\n"
-        f"{defined}\\begin{{tikzpicture}}[x=1bp, y=1bp, line width=0.6bp{factor}]\n"
-        f"\\useasboundingbox (0,0) rectangle ({_number(breadth)},{_number(height)});\n"
-        f"{body}\\end{{tikzpicture}}\n\\end{{document}}\n"
+        f"{page}{defined}"
+        f"\\begin{{tikzpicture}}[x=1bp, y=1bp, line width=0.6bp, font=\\fontfamily{{phv}}\\selectfont{factor}]\n"
+        f"\\useasboundingbox (0,0) rectangle ({width},{height});\n"
+        f"{body}\\end{{tikzpicture}}%\n\\endgroup\n\\archspecend\n"
     )
 
 
@@ -214,7 +232,7 @@ def _tikz_shape(shape: Shape, names: dict[str, str], is_grey: bool) -> str:
             style = ("\\bfseries" if bold else "") + ("\\itshape" if italic else "")
             words = "".join(_TEX.get(c, c) for c in text)
             color = grey(color) if is_grey else color
-            font = f"\\fontsize{{{n(size)}bp}}{{{n(size + 1)}bp}}\\selectfont{style}"
+            font = f"\\fontfamily{{phv}}\\fontsize{{{n(size)}bp}}{{{n(size + 1)}bp}}\\selectfont{style}"
             options = f"anchor={place}, inner sep=0, text={names[color]}, font={font}"
             return f"\\node[{options}] at ({n(x)},{n(y)}) {{{words}}};\n"
         case Circle(x, y, r, sign):
