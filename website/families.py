@@ -12,6 +12,7 @@ from archspec.core.reports.results import Displayable, page_of
 from archspec.drawing.api import picture
 
 DEPTH = 2
+WIDTHS = ("3.3in", "6.9in")
 LARGEST_PICTURE = 120_000
 """The limit on the size of a picture in bytes: beyond it, blocks are closed."""
 
@@ -27,12 +28,16 @@ def files() -> dict[str, str]:
         found[f"families/{name}.md"] = _page(name, family)
         for theme in ("light", "dark"):
             found[f"families/{name}-{theme}.svg"] = _picture(family.models[0], theme)
+        for model in family.models:
+            for width in WIDTHS:
+                found[f"families/{model}-{width}.svg"] = str(archspec.figure(model, width))
     return found
 
 
 def _page(name: str, family: Family) -> str:
     model = archspec.load(family.models[0])
     parts = [f"# {name}", _escaped(family.about), *_relatives(name, family)]
+    parts += [f"![{model.name}]({model.name}-{width}.svg)" for width in WIDTHS]
     parts += [f"![{model.name}]({name}-{theme}.svg#only-{theme})" for theme in ("light", "dark")]
     parts += ["## Models", _models(family), "## Parameters", _report(model.count(depth=DEPTH))]
     parts += ["## Costs", _report(archspec.cost(model, depth=1))]
@@ -40,6 +45,8 @@ def _page(name: str, family: Family) -> str:
         other = families()[parent].models[0]
         parts += [f"## Differences from {parent}", _report(archspec.diff(other, model))]
         parts += [_report(archspec.compare(other, model))]
+    others = [f"![{other}]({other}-{width}.svg)" for other in family.models[1:] for width in WIDTHS]
+    parts += ["## Figures of the other models", *others] if others else []
     parts += ["## Spec", f"`specs/{name}.arch`:", f"```arch\n{family.text.rstrip()}\n```"]
     return "\n\n".join(parts) + "\n"
 

@@ -47,12 +47,12 @@ def faults(figure: archspec.Figure) -> list[str]:
             x = min(a.x + a.width, b.x + b.width) - max(a.x, b.x)
             y = min(a.y + a.height, b.y + b.height) - max(a.y, b.y)
             is_inside = min(x, y) > 0 and (x, y) in ((a.width, a.height), (b.width, b.height))
-            frames = "frame" in (a.kind, b.kind) or "panel" in a.kind + b.kind
+            frames = {"frame", "mark"} & {a.kind, b.kind} or "panel" in a.kind + b.kind
             within = x > min(a.width, b.width) - 0.5 and y > min(a.height, b.height) - 0.5
-            badge = {a.radius, b.radius} & {6.0}
+            badge = {a.radius, b.radius} & {6.0, 7.4}
             if x > 0.5 and y > 0.5 and not is_inside and not within and not (badge and frames):
                 result.append(f"overlap: {a} {b}")
-    solid = [box for box in boxes if box.kind != "frame" and "panel" not in box.kind and box.radius != 6.0]
+    solid = [b for b in boxes if b.kind not in ("frame", "mark") and "panel" not in b.kind and b.radius != 6.0]
     for line in of_kind(figure, "Line"):
         if line.dashed:
             continue
@@ -180,7 +180,9 @@ def test_widths_heights_and_details() -> None:
     assert heights == sorted(heights, reverse=True)
     low = archspec.figure(model, height="2.6in")
     assert low.height <= 2.6 * 72 and low.detail == 4
-    assert all(contrast(text, fill) > 4.5 for text in (INK, GREY) for fill, _ in FILLS.values())
+    assert all(
+        contrast(text, fill) > 4.5 for text in (INK, GREY) for kind, (fill, _) in FILLS.items() if kind != "mark"
+    )
     grey = archspec.figure(model, grey=True).to_svg()
     colors = set(re.findall("#([0-9a-f]{6})", grey))
     assert all(color[:2] == color[2:4] == color[4:] for color in colors)
@@ -204,6 +206,7 @@ def test_the_command_writes_each_format(tmp_path: Path, golden: Callable[[str, s
         (("--width", "1in"), "a width of 1in is out of range"),
         (("--height", "tall"), "`tall` is not a height"),
         (("--detail", "9"), "unknown detail 9"),
+        (("t5-base",), "the figure has no room for its 2 columns"),
     ],
 )
 def test_mistakes_are_named(arguments: tuple[str, ...], message: str) -> None:
@@ -219,3 +222,46 @@ def test_what_no_box_stands_for_is_said() -> None:
 def test_only_what_scores_the_vocabulary_is_called_a_head_of_a_language_model() -> None:
     shown = words(archspec.figure("albert-base-v2-pretraining"))
     assert shown.count("LM head") == 1 and "128 → 30,000" in shown and "768 → 2" in shown
+
+
+PAIRS = [
+    ("bert-base-uncased", "roberta-base"),
+    ("llama-3.1-8b", "gemma-2-2b"),
+    ("llama-3.1-8b", "mixtral-8x7b"),
+    ("bart-base", "t5-base"),
+    ("swin-tiny", "vit-base-patch16-224"),
+    ("bert-base-uncased", "bert-base-uncased"),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_two_models_stand_beside_each_other_with_what_differs_marked(first: str, second: str) -> None:
+    figure = archspec.figure(first, "6.9in", beside=second)
+    assert faults(figure) == []
+    shown = words(figure)
+    assert shown.count(first) + shown.count(second) == (2 if first != second else 4)
+    assert ("differs" in shown) == (first != second)
+    assert (figure.hidden == ()) == (first == second)
+
+
+def test_marks_are_on_what_differs() -> None:
+    figure = archspec.figure("llama-3.1-8b", beside="mixtral-8x7b")
+    marks = [rect for rect in of_kind(figure, "Rect") if rect.kind == "mark" and rect.width > 15]
+    marked = {
+        text.text
+        for text in of_kind(figure, "Text")
+        for rect in marks
+        if rect.x < text.x < rect.x + rect.width and rect.y < text.y < rect.y + rect.height
+    }
+    assert {"LM head", "SwiGLU feed-forward", "Mixture of experts", "Token embedding"} <= marked
+    assert not {"RMSNorm", "Grouped-query attention", "× 32"} & marked
+    assert "theta" in figure.hidden
+    deeper = archspec.figure("bert-base-uncased", beside=archspec.load("bert-base-uncased", layers=6))
+    assert deeper.hidden == () and len([r for r in of_kind(deeper, "Rect") if r.kind == "mark"]) == 3
+    assert "differs: eps, padding" in testing.run("figure", "bert-base-uncased", "roberta-base").errors
+
+
+def test_a_legend_says_what_the_colors_are() -> None:
+    plain, figure = (archspec.figure("mixtral-8x7b", legend=legend) for legend in (False, True))
+    assert faults(figure) == []
+    assert {"attention", "experts", "embedding", "linear map", "norm"} == {*words(figure)} - {*words(plain)}

@@ -1,4 +1,4 @@
-"""docs/models.md and docs/pictures/: the bundled families with their pictures, models, papers and parents.
+"""docs/models.md and docs/pictures/: the bundled families with their figures, models, papers and parents.
 
 `pytest tests/drawing/test_models_page.py --update-golden` writes them anew.
 """
@@ -17,7 +17,6 @@ from paths import ROOT
 import archspec
 from archspec.analysis.compare.pictures import picture as side_by_side
 from archspec.core.reports.text import listed, parameters
-from archspec.drawing.api import picture
 
 sys.path.append(str(ROOT / "website"))
 
@@ -28,43 +27,41 @@ PICTURES = ROOT / "docs" / "pictures"
 README = ROOT / "README.md"
 
 DRAWN = {"transformer": "transformer-base"}
-"""The models of pictures that are not the first ones of their files."""
+"""The models of figures that are not the first ones of their files."""
 
 IN_README = ("transformer", "bert")
-"""The families whose pictures the README shows."""
+"""The families whose figures the README shows."""
 
 COMPARED = ("bert-base-uncased", "gpt2")
 COMPARISON = "bert-and-gpt2.svg"
 """The picture of two models in docs/compare.md."""
 
-LEVELS = (("layer", None), ("block", 2), ("block", 1))
-LARGEST = 40_000
-"""The limit on the size of a picture in bytes: beyond it, blocks are closed."""
+WIDTHS = {"": "3.3in", "-page": "6.9in"}
+"""The widths of figures, by the end of their names."""
+
+LARGEST = 60_000
 
 EVERYDAY = ("bert", "gpt2", "longformer", "transformer")
 
 INTRODUCTION = """# Bundled models
 
-The families of models that archspec ships, one file of `specs/` each, with the picture of one model. `archspec show
-NAME` prints the spec of a model, and [pictures.md](pictures.md) explains how to read a picture. In pictures of large
-models, blocks are closed: `archspec graph NAME -o FILE.svg` opens all.
+The families of models that archspec ships, one file of `specs/` each, with the
+[figures](pictures.md#figures-for-papers) of one model, in the widths of a column and of a page. `archspec show NAME`
+prints the spec of a model, and `archspec figure NAME` writes its figure.
 
 This page is generated from the specs (`pytest tests/drawing/test_models_page.py --update-golden`).
 """
 
 
 def drawn(family: Family) -> str:
-    """The model of a family's picture."""
+    """The model of a family's figures."""
     return DRAWN.get(family.name, family.models[0])
 
 
-def drawing(family: Family) -> str:
-    """The picture of a family: the most detailed one within the limit."""
+def drawings(family: Family) -> dict[str, str]:
+    """The figures of a family by file."""
     model = archspec.load(drawn(family))
-    shown = [picture(model, *LEVELS[0])]
-    while len(shown[-1]) > LARGEST and len(shown) < len(LEVELS) and family.name not in IN_README:
-        shown.append(picture(model, *LEVELS[len(shown)]))
-    return shown[-1]
+    return {f"{family.name}{end}.svg": str(archspec.figure(model, width)) for end, width in WIDTHS.items()}
 
 
 def comparison() -> str:
@@ -88,7 +85,7 @@ def section(family: Family) -> str:
     for model in family.models:
         total = archspec.load(model).params.total
         lines.append(f"| `{model}` | {total:,} | {parameters(total)} |")
-    lines += ["", f"![{drawn(family)}](pictures/{family.name}.svg)", ""]
+    lines += ["", *[f"![{drawn(family)}](pictures/{family.name}{end}.svg)" for end in WIDTHS], ""]
     return "\n".join(lines)
 
 
@@ -122,17 +119,17 @@ def links(page: str) -> Iterator[str]:
 def check(name: str) -> None:
     family = families()[name]
     assert sections(PAGE.read_text())[name].rstrip() == section(family).rstrip()
-    assert (PICTURES / f"{name}.svg").read_text() == drawing(family)
+    assert {file: (PICTURES / file).read_text() for file in drawings(family)} == drawings(family)
 
 
 @pytest.mark.parametrize("name", EVERYDAY)
-def test_sections_and_pictures_are_current(name: str) -> None:
+def test_sections_and_figures_are_current(name: str) -> None:
     check(name)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in families() if name not in EVERYDAY])
-def test_all_sections_and_pictures_are_current(name: str) -> None:
+def test_all_sections_and_figures_are_current(name: str) -> None:
     check(name)
 
 
@@ -140,14 +137,15 @@ def test_the_picture_of_two_models_is_current() -> None:
     assert (PICTURES / COMPARISON).read_text() == comparison()
 
 
-def test_every_family_is_on_the_page_with_a_picture() -> None:
+def test_every_family_is_on_the_page_with_figures() -> None:
     page = PAGE.read_text()
     assert (
         page.startswith(INTRODUCTION)
         and {f"](#{name})" in page for name in families()} == {True}
         and [*sections(page)] == [*families()]
     )
-    assert {path.name for path in PICTURES.iterdir()} == {COMPARISON, *(f"{name}.svg" for name in families())}
+    files = {f"{name}{end}.svg" for name in families() for end in WIDTHS}
+    assert {path.name for path in PICTURES.iterdir()} == {COMPARISON, *files}
     assert sorted(name for family in families().values() for name in family.models) == sorted(archspec.models())
     for name, family in families().items():
         assert family.about and f"](pictures/{name}.svg)" in sections(page)[name]
@@ -166,7 +164,7 @@ def test_pictures_are_small_and_inert() -> None:
         assert {element.tag.rpartition("}")[2] for element in root.iter()} <= {
             *("svg", "title", "rect", "g", "path", "text", "circle")
         }
-        assert path.stat().st_size <= 1.6 * LARGEST, path.name
+        assert path.stat().st_size <= LARGEST, path.name
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -178,6 +176,7 @@ def updated_page(request: pytest.FixtureRequest) -> None:
     for old in PICTURES.iterdir():
         old.unlink()
     for family in families().values():
-        (PICTURES / f"{family.name}.svg").write_text(drawing(family))
+        for file, text in drawings(family).items():
+            (PICTURES / file).write_text(text)
     (PICTURES / COMPARISON).write_text(comparison())
     PAGE.write_text(whole_page())

@@ -121,7 +121,12 @@ def _graph(parser: argparse.ArgumentParser) -> None:
 
 
 def _figure(parser: argparse.ArgumentParser) -> None:
-    add_spec(parser)
+    parser.add_argument("spec", metavar="SPEC", help=SPEC)
+    parser.add_argument(
+        "other", metavar="OTHER", nargs="?", help="a model to draw beside SPEC, with what differs marked"
+    )
+    add_set(parser, "[K:]NAME=VALUE", "override a hyperparameter of every model, or only of the K-th (`2:layers=6`)")
+    add_reading(parser)
     parser.add_argument(
         "--width",
         default="3.3in",
@@ -131,6 +136,7 @@ def _figure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--height", metavar="LENGTH", help="show less if the figure is higher (default: 4.5in)")
     parser.add_argument("--detail", metavar="N", type=int, help="0 (the most) to 4 (the least); default: what fits")
     parser.add_argument("--title", action="store_true", help="write the name of the model above the figure")
+    parser.add_argument("--legend", action="store_true", help="say below the figure what its colors mean")
     parser.add_argument("--grey", action="store_true", help="draw without color")
     add_output(parser)
 

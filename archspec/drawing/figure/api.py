@@ -6,35 +6,49 @@ import re
 
 from archspec.core.arguments import check_arguments
 from archspec.core.diagnostics import make_error
-from archspec.drawing.figure.compose import DETAILS, Composer, Composition
+from archspec.drawing.figure.compose import DETAILS, Composer, Composition, Detail
 from archspec.drawing.figure.elements import Reading, read_flow
+from archspec.drawing.figure.legend import add_legend
+from archspec.drawing.figure.pairs import half, hidden_settings, mark_differences, place_beside
 from archspec.drawing.figure.shapes import to_svg, to_tikz
 from archspec.drawing.figure.stacks import find_stacks
 from archspec.drawing.graph import build_plain_graph
 from archspec.pipeline.compile import as_model
-from archspec.pipeline.model import ModelLike, get_compilation
+from archspec.pipeline.model import Model, ModelLike, get_compilation
 
 POINTS = {"in": 72.0, "cm": 72 / 2.54, "mm": 72 / 25.4, "pt": 1.0}
 SLIDE = (480.0, 270.0, 2.0)
 """Width, height and scale of a slide: its text is twice as large."""
 
 MIN_LENGTH, MAX_LENGTH = 144.0, 1440.0
+MIN_PAIR_DETAIL = 3
+"""Figures of two models have no room for panels."""
+
 DEFAULT_HEIGHT = 4.5 * 72
 
 
 class Figure:
     """A figure of a model, with its `width` and `height` in points, and the level of `detail` that fits.
 
-    `omitted` are the names of the parameters that no box stands for. `str(figure)` is SVG, and a notebook shows it.
+    `omitted` are the names of the parameters that no box stands for. Of two models, `hidden` are the names of the
+    hyperparameters that differ and that no marked box shows. `str(figure)` is SVG, and a notebook shows it.
     """
 
     def __init__(
-        self, composition: Composition, scale: float, detail: int, omitted: tuple[str, ...], *, grey: bool
+        self,
+        composition: Composition,
+        scale: float,
+        detail: int,
+        omitted: tuple[str, ...],
+        hidden: tuple[str, ...],
+        *,
+        grey: bool,
     ) -> None:
         self.width = composition.breadth * scale
         self.height = composition.height * scale
         self.detail = detail
         self.omitted = omitted
+        self.hidden = hidden
         self.shapes = tuple(composition.shapes)
         self._size = composition.breadth, composition.height
         self._scale = scale
@@ -45,7 +59,7 @@ class Figure:
         return to_svg(self.shapes, self._size, self._scale, is_grey=self._grey)
 
     def to_tikz(self) -> str:
-        """Return the figure as a LaTeX document, whose `tikzpicture` can be copied."""
+        """Return the figure as a LaTeX document, which another can include by `input`."""
         return to_tikz(self.shapes, self._size, self._scale, is_grey=self._grey)
 
     def __str__(self) -> str:
@@ -60,34 +74,56 @@ def figure(
     model: ModelLike,
     width: str = "3.3in",
     *,
+    beside: ModelLike | None = None,
     height: str | None = None,
     detail: int | None = None,
     title: str = "",
+    legend: bool = False,
     grey: bool = False,
 ) -> Figure:
-    """Draw a figure of a model for a paper.
+    """Draw a figure of a model for a paper, or of two with what differs marked, the other one `beside` it.
 
     `width` is a length (`"3.3in"`, `"84mm"`), or `"slide"`. If the figure is higher than `height` (default: 4.5 in),
-    it shows less: 0 is the most `detail`, 4 the least. `title` is written above it, and `grey` draws it without color.
+    it shows less: 0 is the most `detail`, 4 the least. `title` is written above it, `legend` below it says what colors
+    mean, and `grey` draws it without color.
 
     Raises ArchError for a length that is none, or too small or large, and as `archspec.load` does.
     """
-    compiled = as_model(model)
     breadth, most, scale = _page(width, height)
     if detail is not None and not 0 <= detail < len(DETAILS):
         raise make_error("usage", f"unknown detail {detail}", help=f"use a number from 0 to {len(DETAILS) - 1}")
-    compilation = get_compilation(compiled)
-    graph = build_plain_graph(compilation.body, compilation.table, "layer", None, fold=True)
-    reading = Reading(graph, compiled.parts, {tensor.name: tensor.shape for tensor in compiled.tensors})
+    models = [as_model(model), *([] if beside is None else [as_model(beside)])]
+    readings = [_read(compiled) for compiled in models]
     for level in range(len(DETAILS)) if detail is None else (detail,):
-        flow = read_flow(reading)
-        stacks = find_stacks(flow)
-        composition = Composer(reading, flow, stacks, breadth, DETAILS[level], title).compose()
+        part = DETAILS[level] if beside is None else DETAILS[max(level, MIN_PAIR_DETAIL)]
+        share = breadth if beside is None else half(breadth)
+        composers = [_composer(reading, share, part, "" if beside else title) for reading in readings]
+        if beside is not None:
+            mark_differences(*composers)
+        compositions = [composer.compose() for composer in composers]
+        composition = compositions[0]
+        if beside is not None:
+            composition = place_beside(compositions, [compiled.name for compiled in models], breadth)
+        if legend or beside is not None:
+            composition = add_legend(composition, only_marks=not legend)
         if composition.height <= most or level == len(DETAILS) - 1 or detail is not None:
-            drawn = {name for element in flow.elements for name in element.tensors}
-            omitted = tuple([t.name for t in compiled.tensors if t.params and t.name not in drawn])
-            return Figure(composition, scale, level, omitted, grey=grey)
+            names = {name for composer in composers for element in composer.flow.elements for name in element.tensors}
+            tensors = {tensor.name: tensor.params for compiled in models for tensor in compiled.tensors}
+            omitted = tuple([name for name, params in tensors.items() if params and name not in names])
+            hidden = hidden_settings([compiled.hyperparameters for compiled in models], composers) if beside else ()
+            return Figure(composition, scale, level, omitted, hidden, grey=grey)
     raise AssertionError
+
+
+def _read(model: Model) -> Reading:
+    compilation = get_compilation(model)
+    graph = build_plain_graph(compilation.body, compilation.table, "layer", None, fold=True)
+    return Reading(graph, model.parts, {tensor.name: tensor.shape for tensor in model.tensors})
+
+
+def _composer(reading: Reading, breadth: float, detail: Detail, title: str) -> Composer:
+    flow = read_flow(reading)
+    return Composer(reading, flow, find_stacks(flow), breadth, detail, title)
 
 
 def _page(width: str, height: str | None) -> tuple[float, float, float]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
+from archspec.core.diagnostics import make_error
 from archspec.drawing.figure.elements import Reading
 from archspec.drawing.figure.flow import Element, Flow
 from archspec.drawing.figure.names import format_shape, lower
@@ -33,6 +34,9 @@ Node: TypeAlias = "Element | Stack"
 
 COLUMN = 104.0
 """The width of a column of boxes beside panels, in points."""
+
+MIN_COLUMN = 66.0
+"""The least width of a column."""
 
 PAGE = 400.0
 """The width from which there is room for panels beside several columns."""
@@ -64,19 +68,26 @@ DETAILS = (
 
 
 class Composition:
-    """The shapes of a figure, and its size."""
+    """The shapes of a figure, its size, and the `level` of its lowest layers."""
 
-    def __init__(self, shapes: Sequence[Shape], breadth: float, height: float) -> None:
+    def __init__(self, shapes: Sequence[Shape], breadth: float, height: float, level: float = 0.0) -> None:
         self.shapes = list(shapes)
         self.breadth = breadth
         self.height = height
+        self.level = level
 
 
 class Composer:
     """Composer of a figure of one model, with one level of detail."""
 
     def __init__(
-        self, reading: Reading, flow: Flow, stacks: Sequence[Stack], breadth: float, detail: Detail, title: str = ""
+        self,
+        reading: Reading,
+        flow: Flow,
+        stacks: Sequence[Stack],
+        breadth: float,
+        detail: Detail,
+        title: str = "",
     ) -> None:
         self.reading = reading
         self.flow = flow
@@ -84,6 +95,7 @@ class Composer:
         self.breadth = breadth
         self.detail = detail
         self.title = title
+        self.marked: set[Node] = set()
         self.shapes: list[Shape] = []
         self.places: dict[Element, Place] = {}
         self.frames: dict[Stack, Place] = {}
@@ -133,6 +145,9 @@ class Composer:
         room = COLUMN
         if not panels and stage is None:
             room = min((self.breadth - 10.0 * (len(columns) - 1)) / len(columns) - GUTTER - 3, 170.0)
+        if room < MIN_COLUMN:
+            help = "use a larger width, such as `6.9in`"
+            raise make_error("usage", f"the figure has no room for its {len(columns)} columns", help=help)
         step = room + GUTTER + 3 + 10
         total = step * len(columns) - 10
         beside = max([panel.breadth + 11 for panel in panels], default=0.0) + (COLUMN + GUTTER + 11) * (
@@ -159,8 +174,9 @@ class Composer:
         if self.title:
             self.shapes.append(Text(self.breadth / 2, highest + 5, self.title, BADGE, bold=True))
             highest += BADGE + 6
-        moved = [_moved(shape, 0.0, 1.0 - lowest) for shape in self.shapes]
-        return Composition(moved, self.breadth, highest - lowest + 2)
+        shapes = [moved(shape, 0.0, 1.0 - lowest) for shape in self.shapes]
+        level = min([place.y for place in self.frames.values()], default=0.0) + 1.0 - lowest
+        return Composition(shapes, self.breadth, highest - lowest + 2, level)
 
     # Columns ------------------------------------------------------------------------------------------------------
 
@@ -258,7 +274,7 @@ class Composer:
                 self._stack(node, place)
             else:
                 self.places[node] = place
-                self.shapes += draw_element(node, place)
+                self._draw(node, place)
         skips = [(a, b) for a, b in self.edges if a in order and b in order and order[b] > order[a] + 1]
         spans = [(places[a].top, places[b].y) for a, b in skips]
         for (a, b), lane in zip(skips, lanes(spans), strict=True):
@@ -303,7 +319,9 @@ class Composer:
         self.frames[stack] = place
         if not (stack.is_open and self.detail.is_open):
             closed = self._closed(stack)
-            self.shapes += draw_element(closed, place)
+            if stack in self.marked or not self.marked.isdisjoint(stack.shown):
+                self.marked.add(closed)
+            self._draw(closed, place)
             self.places.update(dict.fromkeys(stack.shown, place))
             return
         frame = Rect(place.left - GUTTER + 3, place.y, place.width + GUTTER, place.height, "frame", 3.0)
@@ -334,17 +352,28 @@ class Composer:
             left = place.left - 1.5 - LANE * 0.6 * lane + 1
             self.shapes.append(bypass(left, start, places[b], sideways=is_sum(b)))
         for element, own in places.items():
-            self.shapes += draw_element(element, own)
+            self._draw(element, own)
         for element in stack.shown:
             if not any(a is element and b in order for a, b in self.flow.edges):
                 self.shapes.append(Line(((places[element].x, places[element].top), (place.x, place.top)), arrow=False))
         label = f"× {stack.count}"
         breadth = width(label, BADGE, True) + 8
         right = place.left + place.width
+        if stack in self.marked:
+            self.shapes.append(Rect(right - breadth - 4.4, place.top - 7.4, breadth + 2.8, 14.8, "mark", 7.4))
         self.shapes.append(Rect(right - breadth - 3, place.top - 6, breadth, 12, "function", 6.0))
         self.shapes.append(Text(right - breadth / 2 - 3, place.top - 2.6, label, BADGE, bold=True))
         if stack.marks:
             self._strip(stack, place)
+
+    def _draw(self, element: Element, place: Place) -> None:
+        """Draw an element, with a broad edge if it is marked."""
+        if element in self.marked and element.kind not in ("input", "output"):
+            x, y, radius = place.left - 1.4, place.y - 1.4, 3.0
+            if element.kind in ("add", "multiply", "function"):
+                radius = place.height / 2 + 1.4
+            self.shapes.append(Rect(x, y, place.width + 2.8, place.height + 2.8, "mark", radius))
+        self.shapes += draw_element(element, place)
 
     def _strip(self, stack: Stack, place: Place) -> None:
         """Draw a cell a layer, the first at the bottom: dark as the text of the attention says."""
@@ -364,7 +393,7 @@ class Composer:
         for node, place in places.items():
             assert isinstance(node, Element)
             self.places[node] = place
-            self.shapes += draw_element(node, place)
+            self._draw(node, place)
         for a, b in self.edges:
             if b in order:
                 source = self.frames.get(a) if isinstance(a, Stack) else self.places.get(a)
@@ -441,10 +470,10 @@ class Composer:
             if not any(place.x > box.x for place in others):
                 self._zoom_lines(box, x, bottom, panel.height)
             self.shapes.append(Rect(x, bottom, panel.breadth, panel.height, f"{panel.element.kind}_panel", 3.0))
-            self.shapes += [_moved(shape, x, bottom) for shape in panel.shapes]
+            self.shapes += [moved(shape, x, bottom) for shape in panel.shapes]
 
 
-def _moved(shape: Shape, x: float, y: float) -> Shape:
+def moved(shape: Shape, x: float, y: float) -> Shape:
     match shape:
         case Line():
             return shape._replace(points=tuple((a + x, b + y) for a, b in shape.points))
