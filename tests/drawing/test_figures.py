@@ -147,7 +147,7 @@ def test_a_spec_without_roles_and_usual_names_has_a_figure_that_says_what_it_is(
     text = OWN.replace(" + .places[0..seq] if false else ids |> words: Embedding(100, n)", "")
     shown = words(archspec.figure(archspec.loads(text)))
     assert {"Token embedding", "Self-attention", "Feed-forward", "RMSNorm", "LM head", "× 3"} <= {*shown}
-    assert {"1 heads × 16", "16 → 64 → 16, GELU", "16 → 100", "GELU"} <= {*shown}
+    assert {"1 head × 16", "16 → 64 → 16, GELU", "16 → 100", "GELU"} <= {*shown}
 
 
 def test_a_figure_says_the_facts_of_a_model() -> None:
@@ -176,10 +176,10 @@ def test_widths_heights_and_details() -> None:
     assert archspec.figure(model, "84mm").width == pytest.approx(84 / 25.4 * 72)
     slide = archspec.figure(model, "slide")
     assert (slide.width, slide.height <= 540) == (960, True)
-    heights = [archspec.figure(model, detail=level).height for level in range(5)]
+    heights = [archspec.figure(model, detail=level).height for level in range(6)]
     assert heights == sorted(heights, reverse=True)
-    low = archspec.figure(model, height="2.6in")
-    assert low.height <= 2.6 * 72 and low.detail == 4
+    low = archspec.figure(model, height="2.1in")
+    assert low.height <= 2.1 * 72 and low.detail == 5
     assert all(
         contrast(text, fill) > 4.5 for text in (INK, GREY) for kind, (fill, _) in FILLS.items() if kind != "mark"
     )

@@ -134,7 +134,7 @@ def _figure(parser: argparse.ArgumentParser) -> None:
         help="width as printed: 3.3in (a column), 6.9in (a page), 84mm, ..., or slide (default: 3.3in)",
     )
     parser.add_argument("--height", metavar="LENGTH", help="show less if the figure is higher (default: 4.5in)")
-    parser.add_argument("--detail", metavar="N", type=int, help="0 (the most) to 4 (the least); default: what fits")
+    parser.add_argument("--detail", metavar="N", type=int, help="0 (the most) to 5 (the least); default: what fits")
     parser.add_argument("--title", action="store_true", help="write the name of the model above the figure")
     parser.add_argument("--legend", action="store_true", help="say below the figure what its colors mean")
     parser.add_argument("--grey", action="store_true", help="draw without color")

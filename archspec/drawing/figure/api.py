@@ -84,7 +84,7 @@ def figure(
     """Draw a figure of a model for a paper, or of two with what differs marked, the other one `beside` it.
 
     `width` is a length (`"3.3in"`, `"84mm"`), or `"slide"`. If the figure is higher than `height` (default: 4.5 in),
-    it shows less: 0 is the most `detail`, 4 the least. `title` is written above it, `legend` below it says what colors
+    it shows less: 0 is the most `detail`, 5 the least. `title` is written above it, `legend` below it says what colors
     mean, and `grey` draws it without color.
 
     Raises ArchError for a length that is none, or too small or large, and as `archspec.load` does.

@@ -35,6 +35,9 @@ Node: TypeAlias = "Element | Stack"
 COLUMN = 104.0
 """The width of a column of boxes beside panels, in points."""
 
+MIN_STAGE = 232.0
+"""The width from which there is room for a layer beside a column."""
+
 MIN_COLUMN = 66.0
 """The least width of a column."""
 
@@ -50,19 +53,25 @@ GUTTER = 10.0
 
 
 class Detail(NamedTuple):
-    """A level of detail: the kinds of panels, whether a layer of each stack is opened, and the `gap` between rows."""
+    """A level of detail: the kinds of panels, where a layer of a stack is drawn, and the `gap` between rows.
+
+    `layers` is "open" (in the column), "beside" (beside a box for each stack) or "closed" (nowhere).
+    """
 
     panels: tuple[str, ...]
-    is_open: bool
+    layers: str
     gap: float
 
 
+_PANELS = ("attention", "state_space", "feed_forward", "experts")
+
 DETAILS = (
-    Detail(("attention", "state_space", "feed_forward", "experts"), True, GAP),
-    Detail(("attention", "state_space", "feed_forward", "experts"), True, 5.0),
-    Detail(("attention", "state_space", "experts"), True, 5.0),
-    Detail((), True, 5.0),
-    Detail((), False, 5.0),
+    Detail(_PANELS, "open", GAP),
+    Detail(_PANELS, "open", 5.0),
+    Detail(("attention", "state_space", "experts"), "open", 5.0),
+    Detail((), "open", 5.0),
+    Detail(_PANELS, "beside", 5.0),
+    Detail((), "closed", 5.0),
 )
 """From most detail to least."""
 
@@ -109,7 +118,8 @@ class Composer:
         for stream in self.streams:
             open_stack = self._largest(stream)
             for stack in stream:
-                stack.is_open = stack is open_stack and len(stream) < MIN_STAGES
+                stack.is_open = stack is open_stack and detail.layers == "open" and len(stream) < MIN_STAGES
+        self.stage = self._find_stage()
 
     def _largest(self, stream: set[Stack]) -> Stack:
         """Return the stack of most layers, the first of equals."""
@@ -137,8 +147,8 @@ class Composer:
         nodes = [node for node in self.nodes if node not in tapped]
         columns, joined = self._columns(nodes)
         is_wide = self.breadth >= PAGE
-        stage = self._stage() if len(columns) == 1 else None
-        opened = [stage] if stage is not None else [s for s in self.stacks if s.is_open and self.detail.is_open]
+        stage = self.stage
+        opened = [stage] if stage is not None else [s for s in self.stacks if s.is_open]
         has_panels = opened and (is_wide or (len(opened) == 1 and stage is None and len(columns) == 1))
         columns_width = (COLUMN + GUTTER + 14) * (len(columns) + (stage is not None))
         panels = self._panels(opened[-1], self.breadth - columns_width - 0.5) if has_panels else []
@@ -171,6 +181,7 @@ class Composer:
         lowest = min([0.0, *[shape.y for shape in self.shapes if isinstance(shape, Rect)]])
         highest = max([top, *[s.y + s.height for s in self.shapes if isinstance(s, Rect)]])
         highest = max([highest, *[s.y + s.size for s in self.shapes if isinstance(s, Text)]])
+        highest = max([highest, *[y for s in self.shapes if isinstance(s, Line) for _, y in s.points]])
         if self.title:
             self.shapes.append(Text(self.breadth / 2, highest + 5, self.title, BADGE, bold=True))
             highest += BADGE + 6
@@ -233,7 +244,7 @@ class Composer:
     def _size(self, node: Node, room: float) -> tuple[float, float]:
         if isinstance(node, Element):
             return size_of(node, room)
-        if not (node.is_open and self.detail.is_open):
+        if not node.is_open:
             return room, size_of(self._closed(node), room)[1]
         inner = room - (18 if node.marks else 6)
         _, top = place_rows(self._inner_rows(node), size_of, 0.0, 0.0, inner, gap=self.detail.gap)
@@ -246,7 +257,7 @@ class Composer:
         """Return a stack as one box, which says what is in it."""
         main = [e for e in stack.shown if e.kind in ("attention", "state_space", "experts", "feed_forward")]
         words = " + ".join(dict.fromkeys(lower(e.title) for e in main)) or "layer"
-        if self.detail.is_open and any(stack in stream and len(stream) >= MIN_STAGES for stream in self.streams):
+        if self.stage is not None:
             words = "layer"  # of which one is drawn
         shape = format_shape(stack.shown[-1].shape, self.reading.batch)
         heads = next((e.details.split(" × ")[0] for e in main if e.kind == "attention"), "")
@@ -317,7 +328,7 @@ class Composer:
     def _stack(self, stack: Stack, place: Place) -> None:
         """Draw the layer of a stack in its frame, or as one box."""
         self.frames[stack] = place
-        if not (stack.is_open and self.detail.is_open):
+        if not stack.is_open:
             closed = self._closed(stack)
             if stack in self.marked or not self.marked.isdisjoint(stack.shown):
                 self.marked.add(closed)
@@ -425,12 +436,12 @@ class Composer:
     def _has_memory(self, element: Element) -> bool:
         return any(b is element for _, b in self.memory)
 
-    def _stage(self) -> Stack | None:
-        """Return the stack of which a layer is drawn beside stages: the largest."""
-        stages = [stream for stream in self.streams if len(stream) >= MIN_STAGES]
-        if len(stages) != 1 or not self.detail.is_open:
+    def _find_stage(self) -> Stack | None:
+        """Return the stack of which a layer is drawn beside the others: the largest."""
+        if len(self.streams) != 1 or self.breadth < MIN_STAGE or self.detail.layers == "closed":
             return None
-        return self._largest(stages[0])
+        is_beside = self.detail.layers == "beside" or len(self.streams[0]) >= MIN_STAGES
+        return self._largest(self.streams[0]) if is_beside else None
 
     def _place_stage(self, stack: Stack, x: float, top: float) -> None:
         """Draw a layer of a stage beside its box."""

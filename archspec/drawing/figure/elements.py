@@ -57,6 +57,7 @@ class Reading:
         self.batch = {str(shape[0]) for shape in inputs if len(shape) > 1 and not isinstance(shape[0], int)}
         self.units = _units(self.data)
         self._find_owners()
+        self.ids = self._find_ids()
 
     def _find_owners(self) -> None:
         by_tensor: dict[str, Part] = {}
@@ -82,6 +83,19 @@ class Reading:
             part = self.owner[nodes[0]]
             for node in self._between(nodes):
                 self.owner[node] = part
+
+    def _find_ids(self) -> set[str]:
+        """Return the nodes that compute the ids by which tables are indexed."""
+        tables = [n for n, part in self.owner.items() if getattr(part.facts, "indexed_by", "") == "input"]
+        seen: set[str] = set()
+        pending = tables
+        while pending:
+            node = pending.pop()
+            for source in self.graph.predecessors(node):
+                if source not in seen and self.graph.edges[source, node]["dtype"] != "real":
+                    seen.add(source)
+                    pending.append(source)
+        return seen
 
     def _between(self, nodes: Sequence[str]) -> set[str]:
         """Return the nodes on ways from some nodes to others of them, of no part or of norms."""
@@ -110,7 +124,7 @@ class Reading:
         if self.data[node]["type"] == "lowest":  # of a type
             return
         for data, source in sorted(edges, key=lambda edge: min(edge[0]["positions"])):
-            if data["dtype"] == "real" or takes_ids:
+            if data["dtype"] == "real" or takes_ids or node in self.ids:
                 yield source
 
 
@@ -184,6 +198,8 @@ def _element_of(
 ) -> Element | None:
     """Return the element of a node; None for a node that only moves, masks or scales what it takes."""
     part, kind, type = reading.owner.get(node), data["kind"], data["type"]
+    if node in reading.ids and kind == "op":
+        return None
     if part is not None:
         key = (id(part), reading.units[node]) if isinstance(part.facts, _COMPOSITES) else node
         element = add(key, _part_element(part, node, data, operands))

@@ -78,7 +78,7 @@ def attention_text(facts: AttentionFacts) -> tuple[str, str]:
         name = "Grouped-query attention"
     else:
         name = "Causal self-attention" if facts.causal else "Self-attention"
-    heads = f"{format_size(facts.heads)} heads"
+    heads = f"{format_size(facts.heads)} head{'s' if facts.heads != 1 else ''}"
     if facts.groups != facts.heads and facts.groups != 1:
         heads += f", {format_size(facts.groups)} KV"
     details = [f"{heads} × {format_size(facts.key_size)}"]
@@ -89,8 +89,14 @@ def attention_text(facts: AttentionFacts) -> tuple[str, str]:
     if facts.has_bias:
         details.append("position bias")
     if facts.window is not None:
-        details.append(f"window {facts.window + facts.causal:,}")
+        details.append(f"window {window_text(facts)}")
     return name, ", ".join(details)
+
+
+def window_text(facts: AttentionFacts) -> str:
+    """Return the number of keys in a window, or of those on each side."""
+    assert facts.window is not None
+    return f"{facts.window + 1:,}" if facts.causal else f"±{facts.window:,}"
 
 
 def feed_forward_text(facts: FeedForwardFacts) -> tuple[str, str]:

@@ -9,7 +9,14 @@ from itertools import pairwise
 from archspec.core.addresses import last_segment, parent
 from archspec.drawing.figure.elements import Reading
 from archspec.drawing.figure.flow import Element, Flow
-from archspec.drawing.figure.names import activation_of, experts_text, feed_forward_text, format_size, lower
+from archspec.drawing.figure.names import (
+    activation_of,
+    experts_text,
+    feed_forward_text,
+    format_size,
+    lower,
+    window_text,
+)
 from archspec.drawing.figure.rows import (
     GAP,
     RADIUS,
@@ -242,7 +249,7 @@ def _inner_element(
         facts = element.facts
         words = ["causal"] if facts.causal else []
         if facts.window is not None and "global" not in element.details:
-            words.append(f"window {facts.window + facts.causal:,}")
+            words.append(f"window {window_text(facts)}")
         return Element("core", "Scaled dot-product", ", ".join(words), [node])
     return None
 

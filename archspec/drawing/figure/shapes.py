@@ -167,6 +167,7 @@ _TEX = {
     "^": r"\textasciicircum{}",
     "\\": r"\textbackslash{}",
     "×": r"\texttimes{}",
+    "±": r"\textpm{}",
     "→": r"{\usefont{U}{psy}{m}{n}\char174}",
     "²": r"\texttwosuperior{}",
     "…": r"\dots{}",

@@ -12,7 +12,7 @@ from archspec.ir.structure.parts import AttentionFacts
 
 Look = tuple[tuple[str, str, str], ...]
 
-_WINDOW = re.compile(r", window (\d(?:[\d,]*\d)?)")
+_WINDOW = re.compile(r", window (±?\d(?:[\d,]*\d)?)")
 
 _SMALL = ("norm", "parameter", "embedding", "add", "multiply", "function")
 """Kinds of elements in which layers that look alike may differ."""
