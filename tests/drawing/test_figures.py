@@ -65,7 +65,7 @@ def faults(figure: archspec.Figure) -> list[str]:
     return result
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if name != "deepseek-v3"])
+@pytest.mark.parametrize("name", MODELS)
 def test_figures_of_bundled_models_can_be_printed(name: str) -> None:
     model = archspec.load(name)
     unused = {"esm2_t6_8M": 2, "esm2_t6_8M-mlm": 2}  # the contact head, which the outputs do not need
@@ -75,12 +75,6 @@ def test_figures_of_bundled_models_can_be_printed(name: str) -> None:
         assert figure.height <= 4.5 * 72
         assert len(figure.omitted) == unused.get(name, 0)
         assert figure.to_svg() == archspec.figure(model, width).to_svg()
-
-
-@pytest.mark.slow
-def test_the_figure_of_the_largest_model_can_be_printed() -> None:
-    for width in WIDTHS:
-        assert faults(archspec.figure("deepseek-v3", width)) == []
 
 
 VARIANTS = {

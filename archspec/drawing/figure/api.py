@@ -6,12 +6,13 @@ import re
 
 from archspec.core.arguments import check_arguments
 from archspec.core.diagnostics import make_error
-from archspec.drawing.figure.compose import DETAILS, Composer, Composition, Detail
+from archspec.drawing.figure.compose import DETAILS, Composer, Composition
 from archspec.drawing.figure.elements import Reading, read_flow
+from archspec.drawing.figure.flow import Flow
 from archspec.drawing.figure.legend import add_legend
 from archspec.drawing.figure.pairs import half, hidden_settings, mark_differences, place_beside
 from archspec.drawing.figure.shapes import to_svg, to_tikz
-from archspec.drawing.figure.stacks import find_stacks
+from archspec.drawing.figure.stacks import Stack, find_stacks
 from archspec.drawing.graph import build_plain_graph
 from archspec.pipeline.compile import as_model
 from archspec.pipeline.model import Model, ModelLike, get_compilation
@@ -93,11 +94,11 @@ def figure(
     if detail is not None and not 0 <= detail < len(DETAILS):
         raise make_error("usage", f"unknown detail {detail}", help=f"use a number from 0 to {len(DETAILS) - 1}")
     models = [as_model(model), *([] if beside is None else [as_model(beside)])]
-    readings = [_read(compiled) for compiled in models]
+    flows = [_read(compiled) for compiled in models]
     for level in range(len(DETAILS)) if detail is None else (detail,):
         part = DETAILS[level] if beside is None else DETAILS[max(level, MIN_PAIR_DETAIL)]
         share = breadth if beside is None else half(breadth)
-        composers = [_composer(reading, share, part, "" if beside else title) for reading in readings]
+        composers = [Composer(*flow, share, part, "" if beside else title) for flow in flows]
         if beside is not None:
             mark_differences(*composers)
         compositions = [composer.compose() for composer in composers]
@@ -115,15 +116,12 @@ def figure(
     raise AssertionError
 
 
-def _read(model: Model) -> Reading:
+def _read(model: Model) -> tuple[Reading, Flow, list[Stack]]:
     compilation = get_compilation(model)
     graph = build_plain_graph(compilation.body, compilation.table, "layer", None, fold=True)
-    return Reading(graph, model.parts, {tensor.name: tensor.shape for tensor in model.tensors})
-
-
-def _composer(reading: Reading, breadth: float, detail: Detail, title: str) -> Composer:
+    reading = Reading(graph, model.parts, {tensor.name: tensor.shape for tensor in model.tensors})
     flow = read_flow(reading)
-    return Composer(reading, flow, find_stacks(flow), breadth, detail, title)
+    return reading, flow, find_stacks(flow)
 
 
 def _page(width: str, height: str | None) -> tuple[float, float, float]:

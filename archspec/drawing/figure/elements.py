@@ -163,6 +163,7 @@ def read_flow(reading: Reading) -> Flow:
     sources: dict[str, list[Element]] = {}
     edges: list[tuple[Element, Element]] = []
     order: list[Element] = []
+    tensors: dict[Element, dict[str, None]] = {}
 
     def add(key: object, element: Element) -> Element:
         if key not in elements:
@@ -179,13 +180,15 @@ def read_flow(reading: Reading) -> Flow:
             continue
         if node not in element.nodes:
             element.nodes.append(node)
-        element.tensors += [name for name in data.get("tensors") or () if name not in element.tensors]
+        tensors.setdefault(element, {}).update(dict.fromkeys(data.get("tensors") or ()))
         element.unit = element.unit or reading.units[node]
         element.repeat = max(element.repeat, data.get("repeat", 1))
         element.shape = tuple(data["shape"])
         element.block = data["path"][-1] if data["path"] else ""
         edges += [(source, element) for source in operands if source is not element]
         sources[node] = [element]
+    for element, names in tensors.items():
+        element.tensors = list(names)
     shifted = {reading.units[node] for node, data in reading.data.items() if data["type"] == "roll"}
     flow = Flow(order, edges, shifted)
     absorb(flow)

@@ -232,11 +232,14 @@ class GraphBuilder:
         if holder is None:
             self.counted[name] = node
             self.total += size
-            frozen = size if is_frozen(self.module, name) else 0
+            frozen = size if self._is_frozen(name) else 0
             return counted._replace(params=counted.params + size, frozen=counted.frozen + frozen)
         if holder == node or holder in counted.shared:
             return counted
         return counted._replace(shared=(*counted.shared, holder))
+
+    def _is_frozen(self, name: str) -> bool:
+        return self.module.frozen > 0 and is_frozen(self.module, name)
 
     def parameter_uses(self, body: Body, prefix: str) -> list[list[ParameterUse]]:
         """Return where the parameters of each call of a body will be counted, if the body is applied at `prefix`."""
@@ -250,7 +253,7 @@ class GraphBuilder:
                 name = f"{prefix}{call.address}.{relative}"
                 name = aliases.get(name, name)
                 at = self.counted.get(name) or earlier.get(name)
-                held.append(ParameterUse(is_frozen(self.module, name), at))
+                held.append(ParameterUse(self._is_frozen(name), at))
                 if at is None:
                     earlier[name] = EarlierUse(position, relative)
             for _, operand in call.inputs:  # a tensor that is read directly has a node of its own
