@@ -83,6 +83,7 @@ from archspec.formats.configs.configuration import Configuration as Configuratio
 from archspec.ir.module import Type as Type
 from archspec.ir.normal.origins import ModuleLocation as ModuleLocation
 from archspec.ir.structure.parts import AttentionFacts as AttentionFacts
+from archspec.ir.structure.parts import ConvolutionFacts as ConvolutionFacts
 from archspec.ir.structure.parts import EmbeddingFacts as EmbeddingFacts
 from archspec.ir.structure.parts import ExpertsFacts as ExpertsFacts
 from archspec.ir.structure.parts import FeedForwardFacts as FeedForwardFacts

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from paths import GOLDEN
 
 import archspec
 from archspec import testing
@@ -259,3 +260,10 @@ def test_a_legend_says_what_the_colors_are() -> None:
     plain, figure = (archspec.figure("mixtral-8x7b", legend=legend) for legend in (False, True))
     assert faults(figure) == []
     assert {"attention", "experts", "embedding", "linear map", "norm"} == {*words(figure)} - {*words(plain)}
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.joinpath("figures").glob("*.arch")), ids=lambda path: path.stem)
+def test_figures_of_other_architectures(path: Path, golden: Callable[[str, str], None]) -> None:
+    figure = archspec.figure(path)
+    assert faults(figure) == [] and figure.omitted == () and figure.height <= 4.5 * 72
+    golden(f"figures/{path.stem}.txt", "\n".join(words(figure)) + "\n")

@@ -25,6 +25,7 @@ from archspec.drawing.figure.tidy import absorb, tidy
 from archspec.drawing.graph.plain import PlainGraph
 from archspec.ir.structure.parts import (
     AttentionFacts,
+    ConvolutionFacts,
     EmbeddingFacts,
     ExpertsFacts,
     FeedForwardFacts,
@@ -61,7 +62,7 @@ class Reading:
 
     def _find_owners(self) -> None:
         by_tensor: dict[str, Part] = {}
-        for part in self.parts:
+        for part in sorted(self.parts, key=lambda part: isinstance(part.facts, ConvolutionFacts)):
             if not isinstance(part.facts, HeadFacts):
                 for name in part.tensors:
                     by_tensor.setdefault(name, part)
@@ -278,6 +279,8 @@ def _part_element(part: Part, node: str, data: Mapping[str, Any], operands: Sequ
             return Element("state_space", "Selective state space", details, [node])
         case NormFacts():
             return Element("norm", facts.name, "", [node])
+        case ConvolutionFacts():
+            return _convolution(facts, node, operands)
         case HeadFacts():
             details = f"{format_size(facts.width)} → {format_size(facts.classes)}"
             return Element("linear", _layer_title(node), details, [node])
@@ -286,6 +289,17 @@ def _part_element(part: Part, node: str, data: Mapping[str, Any], operands: Sequ
             is_added = data["kind"] == "layer" and facts.indexed_by == "position" and any(e.shape for e in operands)
             title = f"Add {lower(word)} embedding" if is_added else f"{word} embedding"
             return Element("embedding", title, f"{format_size(facts.rows)} × {format_size(facts.width)}", [node])
+
+
+def _convolution(facts: ConvolutionFacts, node: str, operands: Sequence[Element]) -> Element:
+    kernel = "×".join(map(format_size, facts.kernel))
+    widths = f"{format_size(facts.width)} → {format_size(facts.channels)}"
+    if [element.kind for element in operands] == ["input"] and facts.kernel == facts.stride:
+        return Element("embedding", "Patch embedding", f"{kernel} conv, {widths}", [node])
+    is_depthwise = facts.groups == facts.width
+    word = "conv" if facts.groups == 1 else "depthwise conv" if is_depthwise else "grouped conv"
+    word = f"transposed {word}" if facts.is_transposed else word
+    return Element("convolution", f"{word[0].upper()}{word[1:]} {kernel}", widths, [node])
 
 
 def _size(shape: Sequence[object]) -> int:
@@ -303,17 +317,16 @@ def _layer_title(node: str) -> str:
 def _layer_element(reading: Reading, node: str, data: Mapping[str, Any], operands: Sequence[Element]) -> Element:
     shapes = [tuple(reading.shapes[name]) for name in data.get("tensors") or () if name in reading.shapes]
     matrix = max(shapes, key=len, default=())
-    if len(matrix) > 2:
+    if len(matrix) > 2 and len(matrix) == len(data["shape"]):  # a convolution by weights that are computed
         kernel = "×".join(map(format_size, matrix[2:]))
-        operand = next((reading.data[source] for source in reading.graph.predecessors(node)), data)
-        sizes = operand["shape"] if len(operand["shape"]) == len(matrix) else data["shape"]
-        input_width = sizes[1] if isinstance(sizes[1], int) else matrix[1]
-        widths = f"{format_size(input_width)} → {format_size(matrix[0])}"
-        pairs = zip(sizes[2:], data["shape"][2:], matrix[2:], strict=True)
-        if operand["kind"] == "input" and all(str(b) == str(a // size) for a, b, size in pairs):
-            return Element("embedding", "Patch embedding", f"{kernel} conv, {widths}", [node])
-        word = "Depthwise conv" if input_width == matrix[0] != matrix[1] == 1 else "Grouped conv"
-        return Element("convolution", f"{'Conv' if input_width == matrix[1] else word} {kernel}", widths, [node])
+        source = next((reading.data[source] for source in reading.graph.predecessors(node)), data)
+        widths = f"{format_size(source['shape'][1])} → {format_size(matrix[0])}"
+        word = "Conv" if source["shape"][1] == matrix[1] else "Grouped conv"
+        return Element("convolution", f"{word} {kernel}", widths, [node])
     if len(matrix) == 2 and matrix[0] in data["shape"]:
         return Element("linear", _layer_title(node), f"{format_size(matrix[1])} → {format_size(matrix[0])}", [node])
+    source = next((element.shape for element in operands if element.shape), ())
+    if source and data["shape"]:
+        widths = f"{format_size(source[-1])} → {format_size(data['shape'][-1])}"
+        return Element("layer", humanize(str(data["type"])), widths, [node])
     return Element("embedding", _layer_title(node), format_shape(matrix), [node])

@@ -16,6 +16,7 @@ _WORDS = {
     "linear": "linear map",
     "norm": "norm",
     "parameter": "parameter",
+    "layer": "other layer",
     "closed": "layers",
     "mark": "differs",
 }

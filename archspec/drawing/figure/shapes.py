@@ -25,6 +25,7 @@ FILLS = {
     "parameter": ("#fdf6e0", "#9a7b1c"),
     "linear": ("#e3d3ec", "#7a4f96"),
     "norm": ("#f3f3f1", "#8a8a86"),
+    "layer": ("#eeeae4", "#75695a"),
     "closed": ("#e9e9e6", "#6e6e6a"),
     "function": ("#ffffff", "#444444"),
     "frame": ("#fafaf9", "#7a7a76"),

@@ -9,6 +9,9 @@ from archspec.core.addresses import last_segment
 from archspec.drawing.figure.flow import Element, Flow
 from archspec.drawing.figure.names import ACTIVATIONS, humanize, lower
 
+MAX_WIDTHS = 4
+"""The most widths of steps that are one box."""
+
 _ABSORBING = ("attention", "experts", "state_space")
 
 
@@ -107,23 +110,25 @@ def _join_runs(flow: Flow) -> None:
         (below,) = sources
         title = re.sub(r"^\d+ × ", "", below.title)
         is_equal = (below.kind, title, below.details) == (element.kind, element.title, element.details)
-        if is_equal and flow.users(below) == [element]:
+        is_step = below.block == element.block != "" and (below.kind, title) == (element.kind, element.title)
+        widths = [*below.details.split(" → "), element.details.split(" → ")[-1]]
+        if (is_equal or (is_step and len(widths) <= MAX_WIDTHS)) and flow.users(below) == [element]:
             counts[element] = counts.pop(below, 1) + 1
             element.tensors += below.tensors
             flow.remove(below, bridge=True)
             element.title = f"{counts[element]} × {title}"
+            element.details = element.details if is_equal else " → ".join(widths)
 
 
 def _join_transition(flow: Flow, element: Element) -> None:
-    """Draw a norm and a map in a block of their own between layers as one box, such as that between two stages."""
+    """Draw a norm and a map between layers as one box, such as that between two stages."""
     users = flow.users(element)
-    if element.kind == "norm" and not element.unit and element.block and len(users) == 1:
+    if element.kind == "norm" and not element.unit and len(users) == 1:
         (user,) = users
         is_between = any(e.unit for e in flow.sources(element)) and any(e.unit for e in flow.users(user))
         if user.kind in ("linear", "convolution") and user.block == element.block and is_between:
-            joined = Element(
-                "linear", humanize(last_segment(element.block)), user.details, [*element.nodes, *user.nodes]
-            )
+            title = humanize(last_segment(element.block)) or f"{element.title} + {lower(user.title)}"
+            joined = Element(user.kind, title, user.details, [*element.nodes, *user.nodes])
             joined.tensors, joined.shape, joined.block = element.tensors + user.tensors, user.shape, user.block
             flow.merge([element, user], joined)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from archspec.core.addresses import join, parent
 from archspec.core.algebra import Dim
@@ -22,6 +22,7 @@ from archspec.ir.structure.axes import axes_of_type, axis, joined_axes, moved_ax
 from archspec.ir.structure.masks import VisibleKeys
 from archspec.ir.structure.parts import (
     AttentionFacts,
+    ConvolutionFacts,
     EmbeddingFacts,
     ExpertsFacts,
     Facts,
@@ -337,7 +338,7 @@ class BodyReader:
             case "matmul" if not operands[1].origins and operands[1].tensors:
                 return self._projected(operands[0], operands[1], type, base)
             case "conv":
-                return self._convolved(by_name["x"], _join_bias(by_name), type, base)
+                return self._convolved(call, by_name["x"], _join_bias(by_name), type, base)
             case "embedding":
                 ids, table = by_name["ids"], by_name["table"]
                 if table.tensors and len(table.axes) == 2:
@@ -377,14 +378,22 @@ class BodyReader:
             axes = axes_of_type(type)
         return self._mapped(x, weight, size_of(x.axes[-1]), type.shape[-1], base._replace(axes=axes), experts)
 
-    def _convolved(self, x: Value, weight: Value, type: Type, base: Value) -> Value:
+    def _convolved(self, call: Call, x: Value, weight: Value, type: Type, base: Value) -> Value:
         width = type.shape[1]
         input_width = size_of(x.axes[1]) if len(x.axes) > 1 else 1
+        settings = OPS["conv"].settings(call.attributes)
+        kernel = tuple([size_of(axis) for axis in weight.axes[2:]])
+        if weight.tensors:
+            stride, groups = cast("Dim | tuple[Dim, ...]", settings["stride"]), cast("Dim", settings["groups"])
+            strides = stride if isinstance(stride, tuple) else (stride,) * len(kernel)
+            facts = ConvolutionFacts(input_width, width, kernel, strides, groups, bool(settings["transposed"]))
+            self._add(weight.tensors, facts)
         base = base._replace(axes=(*x.axes[:1], axis(width, "channel"), *map(axis, type.shape[2:])))
         is_map = not any(weight.axes[1:]) or (not any(weight.axes[2:]) and size_of(weight.axes[1]) == input_width)
         if is_map and any(size != 1 for size in type.shape[2:]):
             return self._mapped(x, weight, input_width, width, base)
-        return base._replace(projection=Projection(weight.tensors, x.id, input_width, width), curve=_IDENTITY)
+        projection = Projection(weight.tensors, x.id, input_width, width, is_convolution=True)
+        return base._replace(projection=projection, curve=_IDENTITY)
 
     def _mapped(
         self, x: Value, weight: Value, input_width: Dim, width: Dim, base: Value, experts: tuple[Dim, Dim] | None = None
@@ -394,7 +403,7 @@ class BodyReader:
         for part in x.mixed:
             self._add([*part.tensors, *tensors], part.facts)
         mapped = Projection(tensors, x.id, input_width, width, experts=experts)
-        if before is not None and tensors and x.hidden is None:
+        if before is not None and tensors and x.hidden is None and not before.is_convolution:
             latent = input_width if _is_below(input_width, before.input_width) else before.latent
             mapped = mapped._replace(tensors=(*before.tensors, *tensors), source=before.source, latent=latent)
         elif before is not None and tensors and x.hidden is not None and before.input_width == width:

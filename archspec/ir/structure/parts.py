@@ -86,6 +86,20 @@ class EmbeddingFacts(Record):
     indexed_by: str
 
 
+class ConvolutionFacts(Record):
+    """A convolution from `width` channels to `channels`, with the sizes of its `kernel` and `stride` in each axis.
+
+    Its channels are in `groups`; a transposed one enlarges what it takes.
+    """
+
+    width: Dim
+    channels: Dim
+    kernel: tuple[Dim, ...]
+    stride: tuple[Dim, ...]
+    groups: Dim = 1
+    is_transposed: bool = False
+
+
 class HeadFacts(Record):
     """A linear map from `width` to an output of the model, `classes` wide."""
 
@@ -94,7 +108,14 @@ class HeadFacts(Record):
 
 
 Facts: TypeAlias = (
-    AttentionFacts | FeedForwardFacts | ExpertsFacts | StateSpaceFacts | NormFacts | EmbeddingFacts | HeadFacts
+    AttentionFacts
+    | FeedForwardFacts
+    | ExpertsFacts
+    | StateSpaceFacts
+    | NormFacts
+    | EmbeddingFacts
+    | ConvolutionFacts
+    | HeadFacts
 )
 
 

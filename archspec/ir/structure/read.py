@@ -16,7 +16,15 @@ from archspec.ir.module import Body
 from archspec.ir.structure.attention import AttentionTracer, BodyContext
 from archspec.ir.structure.axes import axes_of_type
 from archspec.ir.structure.bodies import OUTER, BodyReader, Reading
-from archspec.ir.structure.parts import AttentionFacts, EmbeddingFacts, ExpertsFacts, FeedForwardFacts, HeadFacts, Part
+from archspec.ir.structure.parts import (
+    AttentionFacts,
+    ConvolutionFacts,
+    EmbeddingFacts,
+    ExpertsFacts,
+    FeedForwardFacts,
+    HeadFacts,
+    Part,
+)
 from archspec.ir.structure.values import Value
 
 
@@ -36,7 +44,8 @@ def read_parts(body: Body) -> tuple[Part, ...]:
 
 def _heads(outputs: Iterable[Value], parts: Sequence[Part]) -> list[Part]:
     """Return the last maps before the outputs of a model that has other parts, and of which they are none."""
-    read = {name for part in parts if not isinstance(part.facts, EmbeddingFacts) for name in part.tensors}
+    others = [part for part in parts if not isinstance(part.facts, EmbeddingFacts | ConvolutionFacts)]
+    read = {name for part in others for name in part.tensors}
     heads: list[Part] = []
     for output in outputs:
         projection = output.projection

@@ -5,6 +5,7 @@ from __future__ import annotations
 from archspec.ir.module import Body
 from archspec.ir.structure.parts import (
     AttentionFacts,
+    ConvolutionFacts,
     EmbeddingFacts,
     ExpertsFacts,
     Facts,
@@ -30,7 +31,7 @@ _ROLES: dict[type[Facts], str] = {
 def default_roles(body: Body) -> dict[str, str]:
     """Return the role of each tensor that belongs to a part of a model, by name.
 
-    A head has one if it scores the vocabulary.
+    A head has one if it scores the vocabulary, a convolution none.
 
     What several parts read, such as a table that is the matrix of a head too, has the role of the first.
     """
@@ -38,6 +39,8 @@ def default_roles(body: Body) -> dict[str, str]:
     vocabulary = vocabulary_of(parts)
     roles: dict[str, str] = {}
     for part in parts:
+        if isinstance(part.facts, ConvolutionFacts):
+            continue
         if isinstance(part.facts, HeadFacts) and part.facts.classes != vocabulary:
             continue
         for name in part.tensors:

@@ -65,7 +65,7 @@ class Projection(Record):
     `tensors` are their parameters, `source` is the value that the first of them takes. `input_width` and `width` are
     the sizes of the vectors that the last takes and makes, `latent` is the smallest width between two maps (None for
     one map). `part` says which part of the result the value is. `experts` are the numbers of experts that there are
-    and that each token uses, if the map is a choice of experts.
+    and that each token uses, if the map is a choice of experts. `is_convolution` is whether the last mixes positions.
     """
 
     tensors: tuple[str, ...]
@@ -75,6 +75,7 @@ class Projection(Record):
     latent: Dim | None = None
     part: tuple[str, ...] = ()
     experts: tuple[Dim, Dim] | None = None
+    is_convolution: bool = False
 
 
 class Hidden(Record):
