@@ -176,7 +176,7 @@ PATTERNS = (
     "drawing/figure/",
     "pytorch/calls/",
     "pytorch/passes/in_place.py",
-    "pytorch/patches/known_numbers.py",
+    "pytorch/passes/known_numbers.py",
     "pytorch/passes/substitution.py",
     "pytorch/lift/",
     "pytorch/values/",
