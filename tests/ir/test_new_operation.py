@@ -173,6 +173,7 @@ forms of output.
 PATTERNS = (
     "analysis/cost/latent.py",
     "ir/structure/bodies.py",
+    "ir/structure/core.py",
     "drawing/figure/",
     "pytorch/calls/",
     "pytorch/passes/in_place.py",
@@ -180,7 +181,6 @@ PATTERNS = (
     "pytorch/passes/substitution.py",
     "pytorch/lift/",
     "pytorch/values/",
-    "codegen/expressions/attention.py",
     "codegen/classes/known_modules.py",
     "language/syntax/habits.py",
 )

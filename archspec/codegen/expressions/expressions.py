@@ -135,8 +135,7 @@ class Expressions:
         known = first if first.is_tensor else second
         if not then and not otherwise:
             code = ast.IfExp(test, first.code, second.code)
-            value = CodeValue(code, known.kind, known.rank, "option", (first, second), made=self._clock)
-            return value._replace(shapes=first.shapes | second.shapes, test=test)
+            return CodeValue(code, known.kind, known.rank, "option", (first, second), made=self._clock, test=test)
         target = self.scope.fresh("chosen", "part")
         statements.note(target)
         statements.body.append(ast.If(test, [*then, bind(target, first.code)], [*otherwise, bind(target, second.code)]))
@@ -250,8 +249,7 @@ class Expressions:
             code = rearranged(node, value.code, sizes, value.rank)
         except ValueError as problem:
             self.scope.refuse(str(problem), node)
-        shapes = frozenset(type.shape for type in self.scope.types(node))
-        return CodeValue(code, value.kind, self.scope.rank(node), node.word, (value,), made=self._clock, shapes=shapes)
+        return CodeValue(code, value.kind, self.scope.rank(node), made=self._clock)
 
     def _inputs(self, bound: nodes.BoundArguments, known: dict[int, CodeValue]) -> list[CodeValue | None]:
         """The inputs of a use in declared order, None where absent; each argument is evaluated once."""
