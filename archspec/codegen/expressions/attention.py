@@ -169,41 +169,30 @@ def _scale(scope: Scope, core: Core) -> ast.expr | None:
 
 def _masked(scope: Scope, core: Core) -> dict[str, ast.expr]:
     """The keywords for masks and biases."""
-    masks, biases = core.masks, core.biases
-    if core.finite and masks:
-        return _masked_by_numbers(scope, core)
-    causal = [mask for mask in masks if mask.is_causal]
-    others = [mask for mask in masks if mask not in causal]
-    if not biases and len(causal) == 1:
+    are_masks_optional = all(part.test is not None for part in core.masks)
+    are_biases_optional = all(part.test is not None for part in core.biases)
+    causal = [mask for mask in core.masks if mask.is_causal]
+    others = [mask for mask in core.masks if mask not in causal]
+    if not core.biases and len(causal) == 1 and not core.finite:
         if not others:
             return {"is_causal": literal(True)}
         if len(others) == 1 and others[0].test is not None:
             return _causal_unless(scope, causal[0].value, others[0].value, others[0].test)
-    visible = _combined(scope, masks, "visible", "a & b")
-    bias = _bias(scope, core)
-    if bias is None or visible is None:
-        found = bias if visible is None else visible
-        return {"attn_mask": found} if found is not None else {}
-    both = py("torch.where(visible, bias, -math.inf)", visible=visible, bias=bias)
-    if all(p.test is not None for p in biases):
-        both = py("visible if bias is None else both", visible=visible, bias=bias, both=both)
-    if all(p.test is not None for p in masks):
-        both = py("bias if visible is None else both", visible=visible, bias=bias, both=both)
-    return {"attn_mask": both}
-
-
-def _masked_by_numbers(scope: Scope, core: Core) -> dict[str, ast.expr]:
-    """The keywords for masks that hide keys by the least finite number, and for biases."""
     visible = _combined(scope, core.masks, "visible", "a & b")
     bias = _bias(scope, core)
-    assert visible is not None
-    shown = literal(0.0) if bias is None else bias
-    if bias is not None and all(p.test is not None for p in core.biases):
-        shown = py("0.0 if bias is None else bias", bias=bias)
-    lowest = py("q.new_full((), lowest)", q=core.query.code, lowest=_lowest(core))
-    both = py("torch.where(visible, shown, lowest)", visible=visible, shown=shown, lowest=lowest)
-    if all(p.test is not None for p in core.masks):
-        both = py("bias if visible is None else both", visible=visible, bias=bias or literal(None), both=both)
+    if visible is None or (bias is None and not core.finite):
+        mask = bias if visible is None else visible
+        return {"attn_mask": mask} if mask is not None else {}
+    parts = {"visible": visible, "bias": bias or literal(None)}
+    shown, hidden = parts["bias"], py("-math.inf")
+    if core.finite:
+        shown = py("0.0 if bias is None else bias", **parts) if bias is not None and are_biases_optional else bias
+        shown, hidden = shown or literal(0.0), py("q.new_full((), lowest)", q=core.query.code, lowest=_lowest(core))
+    both = py("torch.where(visible, shown, hidden)", visible=visible, shown=shown, hidden=hidden)
+    if are_biases_optional and not core.finite:
+        both = py("visible if bias is None else both", both=both, **parts)
+    if are_masks_optional:
+        both = py("bias if visible is None else both", both=both, **parts)
     return {"attn_mask": both}
 
 
