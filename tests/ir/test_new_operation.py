@@ -174,6 +174,7 @@ PATTERNS = (
     "analysis/cost/latent.py",
     "ir/structure/bodies.py",
     "ir/structure/core.py",
+    "ir/structure/terms.py",
     "drawing/figure/",
     "pytorch/calls/",
     "pytorch/passes/in_place.py",

@@ -134,11 +134,8 @@ def _find_operands(weights: CodeValue, steps: Mapping[Span, Sequence[CoreStep]])
 
 
 def _part(value: CodeValue, test: ast.expr | None, uses: Sequence[CoreStep]) -> Part:
-    """Return a mask or bias; on scores of another shape, a causal mask is a different one."""
-    shapes = [step.other.shape if step.other is not None else () for step in uses]
-    scores = [type.shape for step in uses for type in step.call.outputs if type is not None]
-    is_causal = value.op == "causal" and test is None and all(a == b[-2:] for a, b in zip(shapes, scores, strict=True))
-    return Part(value, test, any(len(shape) < 2 for shape in shapes), is_causal)
+    is_causal = test is None and all(step.is_causal for step in uses)
+    return Part(value, test, any(step.rank < 2 for step in uses), is_causal)
 
 
 def _has_fixed_axes(value: CodeValue) -> bool:

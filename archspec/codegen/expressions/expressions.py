@@ -31,7 +31,6 @@ class Results(NamedTuple):
     code: ast.expr
     kinds: tuple[str | None, ...]
     ranks: tuple[int | None, ...]
-    is_causal: bool
 
 
 class Expressions:
@@ -279,14 +278,13 @@ class Expressions:
             if ast.dump(other.code) != ast.dump(first.code) or other.kinds != first.kinds:
                 self.scope.refuse("what is applied here is called in another way in other uses", node)
             same = tuple(a if a == b else None for a, b in zip(first.ranks, other.ranks, strict=True))
-            first = first._replace(ranks=same, is_causal=first.is_causal and other.is_causal)
+            first = first._replace(ranks=same)
         if len(first.kinds) > 1:
             return MultipleOutputs(first.code, first.kinds, first.ranks)
         kind = next(iter(first.kinds))
         if kind is None:
             return ABSENT_VALUE
-        op = "causal" if first.is_causal else ""
-        return CodeValue(first.code, kind, self.scope.rank(node), op, made=self._clock)
+        return CodeValue(first.code, kind, self.scope.rank(node), made=self._clock)
 
     def _results(
         self, code: ast.expr, callee: Definition, values: Sequence[CodeValue | None], node: AppliedNode
@@ -310,7 +308,7 @@ class Expressions:
         result = method(call, present[0].name) if emitted.record and len(present) == 1 else call
         kinds = tuple(FREE if is_free and o.kind == REAL else o.kind for o in outputs)
         ranks = tuple(o.rank for o in outputs)
-        return Results(result, kinds, ranks, emitted.is_causal)
+        return Results(result, kinds, ranks)
 
     def _arguments(
         self, callee: Definition, emitted: EmittedDefinition, values: Sequence[CodeValue | None], is_free: bool

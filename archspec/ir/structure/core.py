@@ -6,12 +6,12 @@ of them are in one body.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import inf
 
 from archspec.core.record import Record
-from archspec.ir.module import Body, Call, Constant, Operand, Type
+from archspec.ir.module import Body, Call, Constant, Operand
 from archspec.ir.ops import OPS
+from archspec.ir.structure.terms import is_lower_triangle
 
 _SCORES = ("score", "scale", "divisor", "cast", "mask", "bias")
 """Roles of operations after which scores may change further."""
@@ -22,14 +22,15 @@ class CoreStep(Record):
 
     The roles are "transpose" (of keys), "score" (the product of queries and keys), "scale" and "divisor" (numbers),
     "cast", "mask" (-inf where a mask is false), "bias" (the sum with a tensor), "limit" (the least finite number
-    instead of -inf), "weights" (softmax), "drop" (dropout) and "mix" (the product with values). `other` is the type of
-    a mask or bias.
+    instead of -inf), "weights" (softmax), "drop" (dropout) and "mix" (the product with values). `rank` is the number of
+    axes of a mask or bias; `is_causal` is whether a mask hides later keys and no others, for any sizes.
     """
 
     call: Call
     role: str
     position: int = 0
-    other: Type | None = None
+    rank: int = 0
+    is_causal: bool = False
 
 
 def read_steps(body: Body) -> dict[Operand, CoreStep]:
@@ -37,37 +38,47 @@ def read_steps(body: Body) -> dict[Operand, CoreStep]:
     steps: dict[Operand, CoreStep] = {}
     origins: dict[Operand, Call] = {}
     for call in body.calls:
+        origins[call.first] = call
         if call.body is not None:
             continue
-        origins[call.first] = call
         operands = [operand for _, operand in call.inputs]
-        types = [body.types[operand] if isinstance(operand, int) else None for operand in operands]
+        shapes = [body.types[operand].shape if isinstance(operand, int) else () for operand in operands]
         if OPS[call.type].attention == "product":
             before, keys = steps.get(operands[0]), origins.get(operands[1])
-            if any(type is None or len(type.shape) != 4 for type in types):
+            if [len(shape) for shape in shapes] != [4, 4]:
                 continue
             if before is not None and before.role in ("weights", "drop"):
                 steps[call.first] = CoreStep(call, "mix")
             elif keys is not None and _is_transpose(keys):
                 steps |= {operands[1]: CoreStep(keys, "transpose"), call.first: CoreStep(call, "score")}
             continue
-        for position, operand in enumerate(operands):
-            if operand in steps and call.first not in steps and call.outputs == (types[position],):
-                other = next((i for i in range(len(operands)) if i != position), position)
-                role = _find_role(call, position, operands[other], steps[operand].role, origins)
-                if role:
-                    steps[call.first] = CoreStep(call, role, position, types[other])
+        for position, before in [(i, steps[operand]) for i, operand in enumerate(operands) if operand in steps]:
+            other = next((i for i in range(len(operands)) if i != position), position)
+            origin, shape = origins.get(operands[other]), shapes[other]
+            role = _find_role(call, position, operands[other], origin, before.role)
+            if role and call.outputs == before.call.outputs and call.first not in steps:
+                is_causal = shape == shapes[position][-2:] and origin is not None and _is_causal_mask(origin)
+                steps[call.first] = CoreStep(call, role, position, len(shape), role == "mask" and is_causal)
     return steps
 
 
 def _is_transpose(call: Call) -> bool:
     """Whether a call exchanges the last two of four axes."""
+    if call.body is not None or call.type != "transpose":
+        return False
     settings = OPS[call.type].settings(call.attributes)
-    return call.type == "transpose" and {settings["a"], settings["b"]} in ({-2, -1}, {2, 3}, {-2, 3}, {2, -1})
+    return {settings["a"], settings["b"]} in ({-2, -1}, {2, 3}, {-2, 3}, {2, -1})
 
 
-def _find_role(call: Call, position: int, other: Operand, before: str, origins: Mapping[Operand, Call]) -> str:
-    """Return the role of an operation on the operand at `position`, which has the role `before`; "" for none."""
+def _is_causal_mask(call: Call) -> bool:
+    return call.kind == "fn" and call.body is not None and is_lower_triangle(call.body)
+
+
+def _find_role(call: Call, position: int, other: Operand, origin: Call | None, before: str) -> str:
+    """Return the role of an operation on the operand at `position`, which has the role `before`; "" for none.
+
+    `origin` is the call that computes the `other` operand.
+    """
     op = OPS[call.type]
     if op.casts and not op.widens:
         return before  # a real is one already
@@ -84,7 +95,7 @@ def _find_role(call: Call, position: int, other: Operand, before: str, origins: 
     match call.type, other:
         case "add", int():
             return "bias"
-        case "max", int() if other in origins and OPS[origins[other].type].alone:
+        case "max", int() if origin is not None and origin.body is None and OPS[origin.type].alone:
             return "limit"
         case "mul", Constant() if before == "score":
             return "scale"
