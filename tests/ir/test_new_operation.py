@@ -173,14 +173,15 @@ forms of output.
 PATTERNS = (
     "analysis/cost/latent.py",
     "ir/structure/bodies.py",
+    "ir/structure/core.py",
+    "ir/structure/terms.py",
     "drawing/figure/",
     "pytorch/calls/",
     "pytorch/passes/in_place.py",
-    "pytorch/patches/known_numbers.py",
+    "pytorch/passes/known_numbers.py",
     "pytorch/passes/substitution.py",
     "pytorch/lift/",
     "pytorch/values/",
-    "codegen/expressions/attention.py",
     "codegen/classes/known_modules.py",
     "language/syntax/habits.py",
 )

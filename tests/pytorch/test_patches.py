@@ -10,9 +10,9 @@ torch = pytest.importorskip("torch")
 
 from graphs import run, text_of, traced
 
-from archspec.pytorch.patches.known_numbers import known_number_mode, symbolic_len
-from archspec.pytorch.patches.own_operations import embedding_bag_mode, recurrent_layer_mode
-from archspec.pytorch.patches.precision import in_float64, keeps_rounded, with_epsilon_of
+from archspec.pytorch.passes.known_numbers import known_number_mode, symbolic_len
+from archspec.pytorch.passes.own_operations import embedding_bag_mode, recurrent_layer_mode
+from archspec.pytorch.passes.precision import in_float64, keeps_rounded, with_epsilon_of
 
 nn = torch.nn
 F = nn.functional

@@ -32,7 +32,7 @@ from archspec.pytorch.lift.sources.inputs import build_uninitialized
 from archspec.pytorch.lift.sources.proposals import PROPOSALS, SHALLOW, Choices
 from archspec.pytorch.lift.sources.shrinking import merge_fields, shrink_fields
 from archspec.pytorch.lift.subject import Subject
-from archspec.pytorch.patches.precision import in_float64 as without_rounding
+from archspec.pytorch.passes.precision import in_float64 as without_rounding
 from archspec.pytorch.prove.numeric import MAX_ELEMENTS
 from archspec.pytorch.prove.tables import other_tensors
 from archspec.pytorch.run.calling import call_exception

@@ -4,91 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from archspec.compiler.elaborate.trace import DefinitionUse
-from archspec.core.algebra import Polynomial
-from archspec.ir.fold import arguments, propagate_forward
-from archspec.ir.module import Body, Call, Module, ModuleTensor, Type
-from archspec.ir.ops import OPS
+from archspec.ir.module import Module, ModuleTensor, Type
+from archspec.ir.structure.terms import Term, X, operation_term, term_of
 
-MAX_CALLS = 24
-
-
-class Term(NamedTuple):
-    """What a slot holds: an operation with its hyperparameters, of parts that are terms or numbers.
-
-    Inputs and tensors are operations without parts; their number or name is the hyperparameter.
-    """
-
-    op: str
-    settings: tuple[object, ...] = ()
-    parts: tuple[object, ...] = ()
-
-
-X = Term("input", (0,))
-
-
-UNKNOWN = Term("unknown")
-"""What is not followed: the results of layers, blocks and functions with several results."""
-
-
-def term_of(body: Body) -> object:
-    """What the only output of a body is made of, sums and products in one order; None if it is not that simple."""
-    if len(body.outputs) != 1 or body.size > MAX_CALLS:
-        return None
-    return _term_of(body, [Term("input", (i,)) for i in range(len(body.inputs))])
-
-
-def _term_of(body: Body, inputs: Sequence[object]) -> object:
-    return propagate_forward(body, inputs, _operation, _application, None, _number, _weight).outputs[0]
-
-
-def _operation(call: Call, given: list[object]) -> list[object]:
-    settings = tuple(sorted((k, _number(v)) for k, v in call.attributes.items()))
-    return [_term(call.type, given, settings), *[UNKNOWN] * (len(call.outputs) - 1)]
-
-
-def _application(call: Call, given: list[object]) -> list[object]:
-    if call.body is None or call.body.loop is not None or call.address or len(call.outputs) != 1:
-        return [UNKNOWN] * len(call.outputs)
-    return [_term_of(call.body, arguments(call, given))]
-
-
-def _weight(address: str) -> Term:
-    return Term("weight", (address,))
-
-
-def _number(value: object) -> object:
-    """Integers as reals, and symbols as text, so that equal things are equal."""
-    if isinstance(value, Polynomial):
-        return str(value)
-    if isinstance(value, tuple):
-        return tuple([_number(v) for v in cast("tuple[object, ...]", value)])
-    return float(value) if isinstance(value, int) else value
-
-
-def _term(name: str, parts: Sequence[object], settings: tuple[object, ...] = ()) -> Term:
-    op = OPS[name]
-    flat: list[object] = []
-    for part in parts:
-        flat += part.parts if op.associative and isinstance(part, Term) and part.op == name else [part]
-    return Term(name, settings, tuple(sorted(flat, key=repr) if op.commutative else flat))
-
-
-def _operation_term(op: str, *parts: object) -> Term:
-    return _term(op, parts)
-
-
-_CUBIC = _operation_term("add", X, _operation_term("mul", 0.044715, _operation_term("pow", X, 3.0)))
-_ERF = _operation_term("erf", _operation_term("div", X, math.sqrt(2.0)))
-_TANH = _operation_term("tanh", _operation_term("mul", math.sqrt(2 / math.pi), _CUBIC))
+_CUBIC = operation_term("add", X, operation_term("mul", 0.044715, operation_term("pow", X, 3.0)))
+_ERF = operation_term("erf", operation_term("div", X, math.sqrt(2.0)))
+_TANH = operation_term("tanh", operation_term("mul", math.sqrt(2 / math.pi), _CUBIC))
 
 FUNCTIONS: dict[object, str] = {
-    _operation_term("mul", 0.5, X, _operation_term("add", 1.0, _ERF)): "F.gelu(x)",
-    _operation_term("mul", 0.5, X, _operation_term("add", 1.0, _TANH)): "F.gelu(x, approximate='tanh')",
-    _operation_term("max", X, 0.0): "F.relu(x)",
-    _operation_term("mul", X, _operation_term("sigmoid", X)): "F.silu(x)",
+    operation_term("mul", 0.5, X, operation_term("add", 1.0, _ERF)): "F.gelu(x)",
+    operation_term("mul", 0.5, X, operation_term("add", 1.0, _TANH)): "F.gelu(x, approximate='tanh')",
+    operation_term("max", X, 0.0): "F.relu(x)",
+    operation_term("mul", X, operation_term("sigmoid", X)): "F.silu(x)",
 }
 """Functions of one tensor."""
 
@@ -97,21 +27,6 @@ def function_form(uses: Sequence[DefinitionUse]) -> str | None:
     """The template of the PyTorch function that a function is in all its uses."""
     found = {FUNCTIONS.get(term_of(use.body)) if len(use.arguments) == 1 else None for use in uses}
     return found.pop() if len(found) == 1 else None
-
-
-def is_causal_mask(uses: Sequence[DefinitionUse]) -> bool:
-    """Whether a function of no tensors gives [n, n], true where the row is not before the column."""
-    return all(_is_lower_triangle(use.body) for use in uses)
-
-
-def _is_lower_triangle(body: Body) -> bool:
-    shape = body.results[0].shape if len(body.results) == 1 and body.results[0] is not None else ()
-    if body.inputs or len(shape) != 2 or shape[0] != shape[1]:
-        return False
-    size = _number(shape[0])
-    count = Term("arange", (("stop", size),))
-    rows = Term("reshape", (("shape", (size, 1.0)),), (count,))
-    return term_of(body) in (_operation_term("ge", rows, count), _operation_term("le", count, rows))
 
 
 class LayerForm(NamedTuple):
@@ -177,12 +92,12 @@ def rms_eps(use: DefinitionUse) -> float | None:
     if (
         shape is None
         or len(shape) != 1
-        or x not in (X, _operation_term("float32", X))
+        or x not in (X, operation_term("float32", X))
         or weight != Term("weight", ("weight",))
     ):
         return None
-    squares = Term("sum", (("axis", -1.0), ("keep", True)), (_operation_term("mul", x, x),))
-    return eps if mean == _operation_term("div", squares, float(shape[0])) else None
+    squares = Term("sum", (("axis", -1.0), ("keep", True)), (operation_term("mul", x, x),))
+    return eps if mean == operation_term("div", squares, float(shape[0])) else None
 
 
 _STATISTICS = ("running_mean", "running_var")
@@ -208,11 +123,11 @@ def batch_norm_eps(use: DefinitionUse) -> float | None:
     if eps is None:
         return None
     turned = (("a", 1.0), ("b", -1.0))
-    centred = _operation_term("sub", Term("transpose", turned, (X,)), mean)
-    scaled = _operation_term(
-        "mul", _operation_term("div", centred, _operation_term("sqrt", _operation_term("add", eps, variance))), weight
+    centred = operation_term("sub", Term("transpose", turned, (X,)), mean)
+    scaled = operation_term(
+        "mul", operation_term("div", centred, operation_term("sqrt", operation_term("add", eps, variance))), weight
     )
-    return eps if term == Term("transpose", turned, (_operation_term("add", scaled, bias),)) else None
+    return eps if term == Term("transpose", turned, (operation_term("add", scaled, bias),)) else None
 
 
 def _added_number(part: Term, term: object) -> float | None:

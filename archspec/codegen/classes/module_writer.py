@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from archspec.codegen.classes import experts
 from archspec.codegen.classes.forward_method import ForwardMethod
 from archspec.codegen.classes.init_method import InitMethod, base_class
-from archspec.codegen.classes.known_modules import function_form, is_causal_mask
+from archspec.codegen.classes.known_modules import function_form
 from archspec.codegen.classes.parameters import Parameters
 from archspec.codegen.classes.size_checks import size_checks
 from archspec.codegen.classes.torch_layers import torch_layer
@@ -85,7 +85,7 @@ class ModuleWriter:
         needs = frozenset(forward.types.needs)
         body = simplified([*sizes, *body])
         return self._emitted(definition, kept)._replace(
-            inputs=self._inputs(forward), outputs=outputs, needs=needs, forward=body, is_causal=is_causal_mask(uses)
+            inputs=self._inputs(forward), outputs=outputs, needs=needs, forward=body
         )
 
     def _module(self, definition: Definition) -> EmittedDefinition:

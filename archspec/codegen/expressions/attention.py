@@ -1,9 +1,9 @@
-"""Scaled dot-product attention, recognised by what is computed: softmax(q k^T * scale + bias, masked) v."""
+"""Scaled dot-product attention in one call, where `archspec/ir/structure/core.py` reads it in every use."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import NamedTuple
 
@@ -11,89 +11,68 @@ from archspec.codegen.expressions.tensor_types import TensorTypes, as_type_of
 from archspec.codegen.python.trees import apply, bind, literal, name, py, text
 from archspec.codegen.scope.operations import constant
 from archspec.codegen.scope.scope import Scope
-from archspec.codegen.scope.values import REAL, STATIC, CodeValue
+from archspec.codegen.scope.values import REAL, CodeValue
+from archspec.compiler.elaborate.trace import EvaluatedNode
 from archspec.compiler.resolve import nodes
-from archspec.core.algebra import Dim
+from archspec.core.diagnostics import Span
+from archspec.ir.structure.core import CoreStep, read_steps
 
 
 class Part(NamedTuple):
-    """A mask or a bias; `test` is the condition under which it is applied, None for always."""
+    """A mask or a bias; `test` is the condition under which it is applied, None for always.
+
+    `is_flat` is whether it has fewer than two axes in some use, `is_causal` whether it hides later keys and no others.
+    """
 
     value: CodeValue
     test: ast.expr | None
+    is_flat: bool
+    is_causal: bool
 
 
-class Scores(NamedTuple):
-    """The argument of the softmax. If `finite`, masks hide keys with the lowest finite number, otherwise with -inf."""
+class Core(NamedTuple):
+    """The operands of attention, except for the values. If `finite`, masks hide keys with the least finite number.
+
+    `rate` is the rate of dropout, None without dropout.
+    """
 
     query: CodeValue
     key: CodeValue
-    scale: ast.expr | None
+    scale: ast.expr
     masks: list[Part]
     biases: list[Part]
-    shapes: frozenset[tuple[Dim, ...]]
-    finite: bool = False
+    finite: bool
+    rate: ast.expr | None
 
 
-def as_attention(scope: Scope, types: TensorTypes, values: Sequence[CodeValue | None]) -> CodeValue | None:
-    """Return one attention call if the product is that of attention probabilities and values."""
+def as_attention(
+    scope: Scope, types: TensorTypes, values: Sequence[CodeValue | None], node: EvaluatedNode
+) -> CodeValue | None:
+    """Return one attention call if the product has attention weights and values."""
     weights, value = values
-    if weights is None or value is None:
+    core = _find_operands(weights, _read_steps(scope, node)) if weights is not None else None
+    if core is None or value is None or {v.kind for v in (core.query, core.key, value)} != {REAL}:
         return None
-    weights, rate = _dropped(weights)
-    if weights.op != "softmax" or constant(dict(weights.settings)["axis"]) != -1:
-        return None
-    scores = _finite_scores(weights.args[0])
-    if scores is None or {scores.query.rank, scores.key.rank, value.rank} != {4}:
-        return None
-    if {v.kind for v in (scores.query, scores.key, value)} != {REAL}:
-        return None
-    if not scores.shapes or weights.args[0].shapes != scores.shapes:
-        return None  # a mask or bias makes them larger
-    if not _have_rows(scope, [*scores.masks, *scores.biases]):
+    if core.finite and not isinstance(core.query.code, ast.Name):
+        return None  # it is used twice
+    parts = [*core.masks, *core.biases]
+    always = [part for part in parts if part.test is None]
+    if all(part.is_flat for part in always) and any(part.is_flat for part in parts):
         return None  # PyTorch takes masks for queries and keys
-    parts = [part.value for part in (*scores.masks, *scores.biases)]
-    if not all(map(scope.statements.is_current, (scores.query, scores.key, value, *parts))):
+    if not all(map(scope.statements.is_current, (core.query, core.key, value, *[part.value for part in parts]))):
         return None
     biases = [
-        part if part.value.kind == REAL else part._replace(value=as_type_of(part.value, scores.query, types))
-        for part in scores.biases
+        part if part.value.kind == REAL else part._replace(value=as_type_of(part.value, core.query, types))
+        for part in core.biases
     ]
-    keywords = _masked(scope, scores._replace(biases=biases))
-    scale = _scale(scope, scores)
+    keywords = _masked(scope, core._replace(biases=biases))
+    scale = _scale(scope, core)
     if scale is not None:
         keywords["scale"] = scale
-    if rate is not None:
-        keywords["dropout_p"] = py("rate if training else 0.0", rate=rate, training=types.training())
-    call = apply(py("F.scaled_dot_product_attention"), [scores.query.code, scores.key.code, value.code], keywords)
+    if core.rate is not None:
+        keywords["dropout_p"] = py("rate if training else 0.0", rate=core.rate, training=types.training())
+    call = apply(py("F.scaled_dot_product_attention"), [core.query.code, core.key.code, value.code], keywords)
     return CodeValue(call, REAL, 4)
-
-
-def _have_rows(scope: Scope, parts: Sequence[Part]) -> bool:
-    """Whether masks and biases have two axes or more, whichever of them are applied."""
-    always = [part for part in parts if part.test is None]
-    return any(_least_rank(scope, p.value) > 1 for p in always) or all(_least_rank(scope, p.value) > 1 for p in parts)
-
-
-def _least_rank(scope: Scope, value: CodeValue) -> int:
-    """The least number of axes that a mask or bias has in the uses."""
-    if value.rank is not None:
-        return value.rank
-    ranks = [len(t.shape) for input in scope.inputs if input.value.name == value.name for t in input.types]
-    return min(ranks, default=2)
-
-
-def _dropped(weights: CodeValue) -> tuple[CodeValue, ast.expr | None]:
-    """The weights before dropout, and its rate, None where nothing is dropped."""
-    if weights.op == "option" and weights.test is not None:
-        then, otherwise = weights.args
-        rate = then.settings[0][1] if then.op == "dropout" and _same(then.args[0], otherwise) else None
-        if rate is not None and text(weights.test) == f"{text(rate)} != 0.0":
-            return otherwise, rate
-    if weights.op != "dropout":
-        return weights, None
-    rate = weights.settings[0][1]
-    return weights.args[0], None if constant(rate) == 0 else rate
 
 
 def products_in(body: Sequence[ast.stmt]) -> int:
@@ -102,70 +81,70 @@ def products_in(body: Sequence[ast.stmt]) -> int:
     return called.count("matmul") + 2 * called.count("scaled_dot_product_attention")
 
 
-def _finite_scores(score: CodeValue) -> Scores | None:
-    """Takes scores apart, which may be limited to finite numbers."""
-    if score.op != "max" or score.args[1].op != "lowest":
-        return _scores(score, [], [])
-    scores = _scores(score.args[0], [], [])
-    is_simple = scores is not None and isinstance(scores.query.code, ast.Name)  # it is used twice
-    return scores._replace(finite=True) if scores is not None and is_simple else None
+def _read_steps(scope: Scope, node: EvaluatedNode) -> dict[Span, list[CoreStep]]:
+    """Return the steps in the bodies of a product's uses, by location; none if it does not end a core in some use."""
+    calls = scope.located_calls(node)
+    steps = {body: read_steps(body) for body in dict.fromkeys(body for body, _ in calls)}
+    if any(call.first not in steps[body] or steps[body][call.first].role != "mix" for body, call in calls):
+        return {}
+    by_span: dict[Span, list[CoreStep]] = {}
+    for step in [step for own in steps.values() for step in own.values()]:
+        by_span.setdefault(step.call.span, []).append(step)
+    return by_span
 
 
-def _scores(score: CodeValue, masks: list[Part], biases: list[Part]) -> Scores | None:
-    """Takes scores apart, from the outside in."""
-    match score.op:
-        case "where" if _is_hidden(score):
-            return _scores(score.args[1], [Part(score.args[0], None), *masks], biases)
-        case "add":
-            found = _sides(score)
-            return _scores(found[0], masks, [Part(found[1], None), *biases]) if found else None
-        case "option":
-            then, otherwise = score.args
-            if then.op == "where" and _is_hidden(then) and _same(then.args[1], otherwise):
-                return _scores(otherwise, [Part(then.args[0], score.test), *masks], biases)
-            if then.op == "add" and _same(then.args[0], otherwise):
-                return _scores(otherwise, masks, [Part(then.args[1], score.test), *biases])
+def _find_operands(weights: CodeValue, steps: Mapping[Span, Sequence[CoreStep]]) -> Core | None:
+    """Return the operands of attention from its weights; None if the code has other steps."""
+    masks: list[Part] = []
+    biases: list[Part] = []
+    scale, rate, finite, value = literal(1.0), None, False, weights
+    while True:
+        test, without = value.test, None
+        if value.op == "option":
+            value, without = value.args
+        span = value.span
+        if span is None or span not in steps or not value.args:
             return None
-        case "mul" | "div":
-            product, factor = score.args
-            if score.op == "mul" and product.kind == STATIC:
-                product, factor = factor, product
-            if factor.kind != STATIC or product.op != "matmul":
+        uses = steps[span]
+        role, position = uses[0].role, uses[0].position
+        if any((step.role, step.position) != (role, position) for step in uses):
+            return None
+        inner, others = value.args[position], [*value.args[:position], *value.args[position + 1 :]]
+        if without is not None and not (role in ("mask", "bias", "drop") and _is_same(inner, without)):
+            return None
+        match role:
+            case "mask" if text(others[1].code) in ("-math.inf", "float('-inf')"):
+                masks.insert(0, _part(others[0], test, uses))
+            case "bias":
+                biases.insert(0, _part(others[0], test, uses))
+            case "scale" | "divisor" if not others[0].is_tensor:
+                number = _origin(others[0])
+                scale = number if role == "scale" else py("1 / x", x=number)
+            case "drop" if test is None or text(test) == f"{text(value.settings[0][1])} != 0.0":
+                rate = value.settings[0][1] if constant(value.settings[0][1]) != 0 else None
+            case "limit":
+                finite = True
+            case "cast" | "weights" if _has_fixed_axes(value):
+                pass  # the fused kernel computes the softmax in float32
+            case "score" if others[0].args and others[0].span in steps and _has_fixed_axes(others[0]):
+                return Core(inner, others[0].args[0], scale, masks, biases, finite, rate)
+            case _:
                 return None
-            scale = _origin(factor)
-            return _product(product, scale if score.op == "mul" else py("1 / x", x=scale), masks, biases)
-        case "float32":
-            return _scores(score.args[0], masks, biases)  # the fused kernel computes the softmax so
-        case "matmul":
-            return _product(score, literal(1.0), masks, biases)
-        case _:
-            return None
+        value = inner
 
 
-def _sides(score: CodeValue) -> tuple[CodeValue, CodeValue] | None:
-    """The scores and the bias of a sum."""
-    left, right = score.args
-    inner = ("matmul", "mul", "div", "add", "where", "option")
-    if left.op in inner and left.kind == REAL and right.is_tensor:
-        return left, right
-    return None
+def _part(value: CodeValue, test: ast.expr | None, uses: Sequence[CoreStep]) -> Part:
+    is_causal = test is None and all(step.is_causal for step in uses)
+    return Part(value, test, any(step.rank < 2 for step in uses), is_causal)
 
 
-def _same(a: CodeValue, b: CodeValue) -> bool:
+def _has_fixed_axes(value: CodeValue) -> bool:
+    """Whether the settings of an operation do not depend on hyperparameters."""
+    return all(isinstance(constant(code), int) for _, code in value.settings)
+
+
+def _is_same(a: CodeValue, b: CodeValue) -> bool:
     return a is b or (a.op == b.op and a.args is b.args)
-
-
-def _is_hidden(score: CodeValue) -> bool:
-    """Whether it is scores where a mask is true, and minus infinity elsewhere."""
-    return score.args[1].is_tensor and text(score.args[2].code) in ("-math.inf", "float('-inf')")
-
-
-def _product(product: CodeValue, scale: ast.expr, masks: list[Part], biases: list[Part]) -> Scores | None:
-    query, turned = product.args
-    settings = dict(turned.settings) if turned.op == "transpose" else {}
-    if not settings or {constant(settings["a"]), constant(settings["b"])} not in ({-2, -1}, {2, 3}):
-        return None
-    return Scores(query, turned.args[0], scale, masks, biases, product.shapes)
 
 
 def _origin(value: CodeValue) -> ast.expr:
@@ -173,74 +152,62 @@ def _origin(value: CodeValue) -> ast.expr:
     return value.origin if value.name is not None and value.origin is not None else value.code
 
 
-def _scale(scope: Scope, scores: Scores) -> ast.expr | None:
+def _scale(scope: Scope, core: Core) -> ast.expr | None:
     """The scale, unless it is 1 / sqrt(size of a head), which PyTorch takes by itself."""
-    assert scores.scale is not None
-    query = next((input for input in scope.inputs if input.value.name == scores.query.name), None)
-    if query is not None and scores.query.name is not None and query.items:
+    query = next((input for input in scope.inputs if input.value.name == core.query.name), None)
+    if query is not None and core.query.name is not None and query.items:
         last = query.items[-1]
         if isinstance(last, nodes.Dimension):
             size = scope.statements.variable(last.key)
-            if text(scores.scale) in (f"{size} ** (-0.5)", f"1 / math.sqrt({size})", f"1 / {size} ** 0.5"):
+            if text(core.scale) in (f"{size} ** (-0.5)", f"1 / math.sqrt({size})", f"1 / {size} ** 0.5"):
                 return None
-    return scores.scale
+    return core.scale
 
 
-def _masked(scope: Scope, scores: Scores) -> dict[str, ast.expr]:
+def _masked(scope: Scope, core: Core) -> dict[str, ast.expr]:
     """The keywords for masks and biases."""
-    masks, biases = scores.masks, scores.biases
-    if scores.finite and masks:
-        return _masked_by_numbers(scope, scores)
-    causal = [m for m in masks if m.value.op == "causal" and m.test is None]
-    others = [m for m in masks if m not in causal]
-    if not biases and len(causal) == 1:
+    are_masks_optional = all(part.test is not None for part in core.masks)
+    are_biases_optional = all(part.test is not None for part in core.biases)
+    causal = [mask for mask in core.masks if mask.is_causal]
+    others = [mask for mask in core.masks if mask not in causal]
+    if not core.biases and len(causal) == 1 and not core.finite:
         if not others:
             return {"is_causal": literal(True)}
         if len(others) == 1 and others[0].test is not None:
             return _causal_unless(scope, causal[0].value, others[0].value, others[0].test)
-    visible = _combined(scope, masks, "visible", "a & b")
-    bias = _bias(scope, scores)
-    if bias is None or visible is None:
-        found = bias if visible is None else visible
-        return {"attn_mask": found} if found is not None else {}
-    both = py("torch.where(visible, bias, -math.inf)", visible=visible, bias=bias)
-    if all(p.test is not None for p in biases):
-        both = py("visible if bias is None else both", visible=visible, bias=bias, both=both)
-    if all(p.test is not None for p in masks):
-        both = py("bias if visible is None else both", visible=visible, bias=bias, both=both)
+    visible = _combined(scope, core.masks, "visible", "a & b")
+    bias = _bias(scope, core)
+    if visible is None or (bias is None and not core.finite):
+        mask = bias if visible is None else visible
+        return {"attn_mask": mask} if mask is not None else {}
+    parts = {"visible": visible, "bias": bias or literal(None)}
+    shown, hidden = parts["bias"], py("-math.inf")
+    if core.finite:
+        shown = py("0.0 if bias is None else bias", **parts) if bias is not None and are_biases_optional else bias
+        shown, hidden = shown or literal(0.0), py("q.new_full((), lowest)", q=core.query.code, lowest=_lowest(core))
+    both = py("torch.where(visible, shown, hidden)", visible=visible, shown=shown, hidden=hidden)
+    if are_biases_optional and not core.finite:
+        both = py("visible if bias is None else both", both=both, **parts)
+    if are_masks_optional:
+        both = py("bias if visible is None else both", both=both, **parts)
     return {"attn_mask": both}
 
 
-def _masked_by_numbers(scope: Scope, scores: Scores) -> dict[str, ast.expr]:
-    """The keywords for masks that hide keys by the least finite number, and for biases."""
-    visible = _combined(scope, scores.masks, "visible", "a & b")
-    bias = _bias(scope, scores)
-    assert visible is not None
-    shown = literal(0.0) if bias is None else bias
-    if bias is not None and all(p.test is not None for p in scores.biases):
-        shown = py("0.0 if bias is None else bias", bias=bias)
-    lowest = py("q.new_full((), lowest)", q=scores.query.code, lowest=_lowest(scores))
-    both = py("torch.where(visible, shown, lowest)", visible=visible, shown=shown, lowest=lowest)
-    if all(p.test is not None for p in scores.masks):
-        both = py("bias if visible is None else both", visible=visible, bias=bias or literal(None), both=both)
-    return {"attn_mask": both}
-
-
-def _bias(scope: Scope, scores: Scores) -> ast.expr | None:
+def _bias(scope: Scope, core: Core) -> ast.expr | None:
     """The biases as one, None where there is none. It hides keys by the least finite number if masks do."""
-    bias = _combined(scope, scores.biases, "bias", "a + b")
-    if bias is None or not scores.finite:
+    bias = _combined(scope, core.biases, "bias", "a + b")
+    if bias is None or not core.finite:
         return bias
-    limited = py("bias.clamp(min=lowest)", bias=bias, lowest=_lowest(scores))
-    if all(p.test is not None for p in scores.biases):
+    limited = py("bias.clamp(min=lowest)", bias=bias, lowest=_lowest(core))
+    if all(p.test is not None for p in core.biases):
         limited = py("bias if bias is None else limited", bias=bias, limited=limited)
     variable = scope.fresh("bias")
     scope.statements.bind(variable, limited)
     return name(variable)
 
 
-def _lowest(scores: Scores) -> ast.expr:
-    return py("torch.finfo(q.dtype).min", q=scores.query.code)
+def _lowest(core: Core) -> ast.expr:
+    return py("torch.finfo(q.dtype).min", q=core.query.code)
 
 
 def _causal_unless(scope: Scope, causal: CodeValue, other: CodeValue, test: ast.expr) -> dict[str, ast.expr]:

@@ -161,8 +161,8 @@ class Chains:
             second += statements.capture_statements(lambda: statements.bind_value(variable, otherwise))[0]
         first += statements.capture_statements(lambda: statements.bind_value(variable, then))[0]
         statements.body.append(ast.If(test, first, second))
-        value = CodeValue(name(variable), then.kind, then.rank, "option", (then, otherwise), made=statements.clock)
-        return value._replace(shapes=then.shapes | otherwise.shapes, test=test)
+        options = (then, otherwise)
+        return CodeValue(name(variable), then.kind, then.rank, "option", options, made=statements.clock, test=test)
 
     # Loops
 

@@ -31,7 +31,6 @@ class Results(NamedTuple):
     code: ast.expr
     kinds: tuple[str | None, ...]
     ranks: tuple[int | None, ...]
-    is_causal: bool
 
 
 class Expressions:
@@ -135,8 +134,7 @@ class Expressions:
         known = first if first.is_tensor else second
         if not then and not otherwise:
             code = ast.IfExp(test, first.code, second.code)
-            value = CodeValue(code, known.kind, known.rank, "option", (first, second), made=self._clock)
-            return value._replace(shapes=first.shapes | second.shapes, test=test)
+            return CodeValue(code, known.kind, known.rank, "option", (first, second), made=self._clock, test=test)
         target = self.scope.fresh("chosen", "part")
         statements.note(target)
         statements.body.append(ast.If(test, [*then, bind(target, first.code)], [*otherwise, bind(target, second.code)]))
@@ -250,8 +248,7 @@ class Expressions:
             code = rearranged(node, value.code, sizes, value.rank)
         except ValueError as problem:
             self.scope.refuse(str(problem), node)
-        shapes = frozenset(type.shape for type in self.scope.types(node))
-        return CodeValue(code, value.kind, self.scope.rank(node), node.word, (value,), made=self._clock, shapes=shapes)
+        return CodeValue(code, value.kind, self.scope.rank(node), made=self._clock)
 
     def _inputs(self, bound: nodes.BoundArguments, known: dict[int, CodeValue]) -> list[CodeValue | None]:
         """The inputs of a use in declared order, None where absent; each argument is evaluated once."""
@@ -281,14 +278,13 @@ class Expressions:
             if ast.dump(other.code) != ast.dump(first.code) or other.kinds != first.kinds:
                 self.scope.refuse("what is applied here is called in another way in other uses", node)
             same = tuple(a if a == b else None for a, b in zip(first.ranks, other.ranks, strict=True))
-            first = first._replace(ranks=same, is_causal=first.is_causal and other.is_causal)
+            first = first._replace(ranks=same)
         if len(first.kinds) > 1:
             return MultipleOutputs(first.code, first.kinds, first.ranks)
         kind = next(iter(first.kinds))
         if kind is None:
             return ABSENT_VALUE
-        op = "causal" if first.is_causal else ""
-        return CodeValue(first.code, kind, self.scope.rank(node), op, made=self._clock)
+        return CodeValue(first.code, kind, self.scope.rank(node), made=self._clock)
 
     def _results(
         self, code: ast.expr, callee: Definition, values: Sequence[CodeValue | None], node: AppliedNode
@@ -312,7 +308,7 @@ class Expressions:
         result = method(call, present[0].name) if emitted.record and len(present) == 1 else call
         kinds = tuple(FREE if is_free and o.kind == REAL else o.kind for o in outputs)
         ranks = tuple(o.rank for o in outputs)
-        return Results(result, kinds, ranks, emitted.is_causal)
+        return Results(result, kinds, ranks)
 
     def _arguments(
         self, callee: Definition, emitted: EmittedDefinition, values: Sequence[CodeValue | None], is_free: bool

@@ -13,7 +13,7 @@ from archspec.codegen.scope.scope import Scope
 from archspec.codegen.scope.values import BOOL, FREE, INT, KIND, REAL, CodeValue, MultipleOutputs, operation_kind
 from archspec.compiler.elaborate.trace import EvaluatedNode
 from archspec.compiler.resolve import nodes
-from archspec.core.algebra import Dim
+from archspec.core.diagnostics import Span
 from archspec.ir.ops import OPS, Op, OpError
 
 
@@ -39,12 +39,9 @@ class TensorCode:
         if op.casts and op.dtype() == "real":
             return self._as_reals(op, values[0], node)
         if op.attention == "product" and self.fuses:
-            found = as_attention(self.scope, self.types, values)
+            found = as_attention(self.scope, self.types, values, node)
             if found is not None:
                 return found
-        for i, value in enumerate(values):
-            if value is not None and value.op == "causal" and not self._is_square(node):
-                values[i] = value._replace(op="")  # stretched, it is another mask
         whole = {a.name: literal(a.default) for a in op.attributes if a.name not in settings} | {**settings}
         applied = AppliedOperation(
             op,
@@ -67,11 +64,10 @@ class TensorCode:
         rank = self.scope.rank(node) if not isinstance(node, nodes.Chain) else None
         clock = self.scope.statements.clock
         args = tuple([value for value in values if value is not None])
-        return CodeValue(code, kind, rank, word, args, tuple(whole.items()), made=clock, shapes=self._shapes(node))
+        return CodeValue(code, kind, rank, word, args, tuple(whole.items()), made=clock, span=self._span(node))
 
-    def _shapes(self, node: EvaluatedNode) -> frozenset[tuple[Dim, ...]]:
-        """The shapes that the result of a node had."""
-        return frozenset(type.shape for type in self.scope.types(node))
+    def _span(self, node: EvaluatedNode) -> Span:
+        return self.scope.unit.span(node.at)
 
     def _applied_alone(self, values: Sequence[CodeValue | None], node: EvaluatedNode) -> list[CodeValue | None]:
         """The operands; those that stand alone are applied to a real one."""
@@ -86,7 +82,7 @@ class TensorCode:
             if value is not None and _stands_alone(value):
                 made = self.operate(value.op, [tensor], {}, node)
                 assert isinstance(made, CodeValue)
-                found[i] = made._replace(rank=0, shapes=frozenset())
+                found[i] = made._replace(rank=0)
         return found
 
     def _with_numbers_filled(self, op: Op, values: Sequence[CodeValue | None]) -> Sequence[CodeValue | None]:
@@ -121,12 +117,7 @@ class TensorCode:
         made = CodeValue(
             as_type(value, dtype, kind).code, kind, self.scope.rank(node), made=self.scope.statements.clock
         )
-        return made._replace(op=op.name, args=(value,), shapes=self._shapes(node)) if op.widens else made
-
-    def _is_square(self, node: EvaluatedNode) -> bool:
-        """Whether what comes out has two last axes of one size."""
-        shapes = [t.shape[-2:] for t in self.scope.types(node)]
-        return bool(shapes) and all(len(shape) == 2 and shape[0] == shape[1] for shape in shapes)
+        return made._replace(op=op.name, args=(value,), span=self._span(node)) if op.widens else made
 
     def _filled(self, node: EvaluatedNode) -> str:
         """The kind of a tensor that holds one value."""

@@ -62,7 +62,6 @@ class EmittedDefinition(NamedTuple):
     outputs: tuple[Output, ...] = ()
     record: str | None = None
     needs: frozenset[str] = frozenset()
-    is_causal: bool = False
     base: str = ""
     init: Sequence[ast.stmt] = ()
     forward: Sequence[ast.stmt] | None = None

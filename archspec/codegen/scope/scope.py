@@ -203,9 +203,13 @@ class Scope:
 
     def calls(self, node: EvaluatedNode) -> list[Call]:
         """The calls in bodies that an expression became."""
+        return [call for _, call in self.located_calls(node)]
+
+    def located_calls(self, node: EvaluatedNode) -> list[tuple[Body, Call]]:
+        """The calls that an expression became, each with its body."""
         span = self.unit.span(node.at)
         bodies = [use.body for use in self.uses] + self.context.tables(self.definition)
-        return [call for body in bodies for call in _calls(body) if call.span == span]
+        return [(inner, call) for body in bodies for inner, call in _calls(body) if call.span == span]
 
     def tensors(self) -> list[Input]:
         """The inputs that are tensors in some use."""
@@ -216,10 +220,10 @@ class Scope:
         return [input for input in self.tensors() if input.is_always_tensor]
 
 
-def _calls(body: Body) -> Iterator[Call]:
-    """The calls of a body, and those in its loops."""
+def _calls(body: Body) -> Iterator[tuple[Body, Call]]:
+    """The calls of a body, and those in its loops, each with the body that it is in."""
     for call in body.calls:
-        yield call
+        yield body, call
         if call.body is not None and call.body.loop is not None:
             yield from _calls(call.body)
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from archspec.core.algebra import Dim
+from archspec.core.diagnostics import Span
 from archspec.ir.ops import Op
 
 STATIC, INT, BOOL, REAL, FREE = "static", "int", "bool", "real", "free"
@@ -26,9 +26,9 @@ class CodeValue(NamedTuple):
     `name` is the variable that holds it, if one does that is not bound again. `rank` counts axes, where known and the
     same in every use. `counts` is what a static value counts as beside tensors: REAL, INT or BOOL. `made` is when it
     was computed, by `Statements.clock`. `optional` tensors are None in some uses; an optional static value is one that
-    was None before a loop, and may be anything in it. `shapes` are those of an operation's result in the uses. `test`
-    is the condition of an `option`, whose `args` are the two values of which it is one. `origin` is what a static
-    value was bound to.
+    was None before a loop, and may be anything in it. `span` is where the operation is in the spec. `test` is the
+    condition of an `option`, whose `args` are the two values of which it is one. `origin` is what a static value was
+    bound to.
     """
 
     code: ast.expr
@@ -41,7 +41,7 @@ class CodeValue(NamedTuple):
     counts: str = INT
     made: int = 0
     optional: bool = False
-    shapes: frozenset[tuple[Dim, ...]] = frozenset()
+    span: Span | None = None
     test: ast.expr | None = None
     origin: ast.expr | None = None
 

@@ -2,5 +2,6 @@
 
 `read.py` finds the parts (`parts.py`): attention, feed-forward networks, experts, state spaces, norms, embeddings and
 heads, each with its facts. `attention.py` finds the products of attention and `masks.py` the keys that masks hide,
-which costs read as well.
+which costs read as well. `core.py` finds attention that generated code can compute in one call, and `terms.py`
+describes what small bodies compute.
 """

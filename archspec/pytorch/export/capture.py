@@ -30,9 +30,9 @@ from archspec.ir.normal.nodes import index_of
 from archspec.ir.normal.origins import LocationIndex, ModuleLocation
 from archspec.pytorch.calls.complex import ComplexValue, has_complex
 from archspec.pytorch.calls.registry import call
+from archspec.pytorch.export.formulas import size_of
 from archspec.pytorch.numeric.constants import Constants
 from archspec.pytorch.passes.folding import fold_constants, read_stored_tensors
-from archspec.pytorch.passes.formulas import size_of
 from archspec.pytorch.passes.iterations import loop_mark
 from archspec.pytorch.passes.matches import rewrite_condition_indices
 from archspec.pytorch.passes.programs import (

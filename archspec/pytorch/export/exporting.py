@@ -13,6 +13,10 @@ from archspec.core.optional import silence_loggers
 from archspec.ir.module import Type
 from archspec.pytorch.calls.registry import CALLS
 from archspec.pytorch.passes.in_place import functionalize
+from archspec.pytorch.passes.intercepting import disable_mask_detection, use_triangular_solver
+from archspec.pytorch.passes.known_numbers import known_number_mode, symbolic_len
+from archspec.pytorch.passes.own_operations import embedding_bag_mode, recurrent_layer_mode
+from archspec.pytorch.passes.precision import with_epsilon_of
 from archspec.pytorch.passes.programs import (
     allow_size_one,
     decompose_program,
@@ -23,10 +27,6 @@ from archspec.pytorch.passes.programs import (
     tensors_of,
 )
 from archspec.pytorch.passes.substitution import rewrite_triangular_solves
-from archspec.pytorch.patches.intercepting import disable_mask_detection, use_triangular_solver
-from archspec.pytorch.patches.known_numbers import known_number_mode, symbolic_len
-from archspec.pytorch.patches.own_operations import embedding_bag_mode, recurrent_layer_mode
-from archspec.pytorch.patches.precision import with_epsilon_of
 from archspec.pytorch.values.arguments import UntranslatableError, operation_name
 
 if TYPE_CHECKING:

@@ -19,10 +19,10 @@ from archspec.pytorch.lift.recording import FormRecording, Recording
 from archspec.pytorch.lift.signatures import Signatures, record_signatures
 from archspec.pytorch.lift.statements.program import NO_SIZE_CHANGE, LiftedProgram, SizeChange, build_program
 from archspec.pytorch.lift.subject import Subject
+from archspec.pytorch.passes.intercepting import restore_attributes
 from archspec.pytorch.passes.iterations import trace_loops
 from archspec.pytorch.passes.programs import dtype_of, formula_of, nodes_of, tensor_of
 from archspec.pytorch.passes.rolling import roll_loops
-from archspec.pytorch.patches.intercepting import restore_attributes
 from archspec.pytorch.prove.state import changed_mode, modes_of
 from archspec.pytorch.values.arguments import UntranslatableError
 from archspec.pytorch.values.values import Value

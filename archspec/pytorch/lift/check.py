@@ -16,8 +16,8 @@ from archspec.pipeline.model import get_compilation
 from archspec.pytorch.lift.capture import CapturedModule, Outputs, captured_outputs, outputs_without_inputs
 from archspec.pytorch.lift.subject import Subject
 from archspec.pytorch.numeric.evaluate import EvaluationError
-from archspec.pytorch.patches.intercepting import restore_attributes
-from archspec.pytorch.patches.precision import in_float64, keeps_rounded
+from archspec.pytorch.passes.intercepting import restore_attributes
+from archspec.pytorch.passes.precision import in_float64, keeps_rounded
 from archspec.pytorch.prove.numeric import FLOAT32_TOLERANCE as FLOAT32
 from archspec.pytorch.prove.numeric import (
     MAX_ELEMENTS,

@@ -19,10 +19,10 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from archspec.pytorch.passes.intercepting import Function, intercept_mode
+from archspec.pytorch.passes.known_numbers import namespaces
+from archspec.pytorch.passes.own_operations import NAMESPACE, define_operation, new_size
 from archspec.pytorch.passes.programs import formula_of, nodes_of, schema_of
-from archspec.pytorch.patches.intercepting import Function, intercept_mode
-from archspec.pytorch.patches.known_numbers import namespaces
-from archspec.pytorch.patches.own_operations import NAMESPACE, define_operation, new_size
 from archspec.pytorch.values.arguments import as_list, is_list
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from archspec.pipeline.model import Model, ModelLike, get_compilation
 from archspec.pytorch.export.exporting import is_without_values
 from archspec.pytorch.numeric.constants import Constants
 from archspec.pytorch.numeric.evaluate import EvaluationError
-from archspec.pytorch.patches.intercepting import restore_attributes
+from archspec.pytorch.passes.intercepting import restore_attributes
 from archspec.pytorch.prove.numeric import (
     FLOAT32_TOLERANCE,
     MAX_ELEMENTS,

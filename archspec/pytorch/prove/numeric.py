@@ -13,7 +13,7 @@ from archspec.core.algebra import Polynomial
 from archspec.ir.module import Body, canonical_name, iter_tensors
 from archspec.ir.normal.arrays import Array, Arrays
 from archspec.pytorch.numeric.evaluate import Evaluation, EvaluationError
-from archspec.pytorch.patches.precision import keep_epsilon, real_type, with_epsilon_of
+from archspec.pytorch.passes.precision import keep_epsilon, real_type, with_epsilon_of
 from archspec.pytorch.prove.sides import example_sizes
 
 if TYPE_CHECKING:

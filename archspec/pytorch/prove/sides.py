@@ -16,8 +16,8 @@ from archspec.pytorch.export.capture import MIN_EXPORTED_SIZE, Capture
 from archspec.pytorch.export.exporting import examples, export_module
 from archspec.pytorch.numeric.constants import Constants, are_same
 from archspec.pytorch.numeric.evaluate import Evaluation
+from archspec.pytorch.passes.intercepting import restore_attributes
 from archspec.pytorch.passes.programs import dtype_of
-from archspec.pytorch.patches.intercepting import restore_attributes
 from archspec.pytorch.values.arguments import UntranslatableError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from archspec.core.optional import silence_loggers
-from archspec.pytorch.patches.intercepting import restore_attributes
+from archspec.pytorch.passes.intercepting import restore_attributes
 
 if TYPE_CHECKING:
     import torch

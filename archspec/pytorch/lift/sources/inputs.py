@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from archspec.core.diagnostics import ArchError, make_error
 from archspec.core.record import Record
-from archspec.pytorch.patches.intercepting import Function, intercept_mode
+from archspec.pytorch.passes.intercepting import Function, intercept_mode
 
 if TYPE_CHECKING:
     import torch

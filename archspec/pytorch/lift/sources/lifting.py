@@ -20,7 +20,7 @@ from archspec.pytorch.lift.sources.source import CoincidentSizeError, LayerPatte
 from archspec.pytorch.lift.sources.subjects import source_of
 from archspec.pytorch.lift.spec_text import WIDTH
 from archspec.pytorch.lift.subject import Sample, Subject
-from archspec.pytorch.patches.precision import in_float64, keep_epsilon
+from archspec.pytorch.passes.precision import in_float64, keep_epsilon
 from archspec.pytorch.prove.tables import other_rows
 from archspec.pytorch.values.arguments import UntranslatableError
 

@@ -22,7 +22,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from archspec.core.record import is_tuple
-from archspec.pytorch.patches.intercepting import Function, intercept_mode
+from archspec.pytorch.passes.intercepting import Function, intercept_mode
 from archspec.pytorch.values.arguments import UntranslatableError, is_list
 
 if TYPE_CHECKING:

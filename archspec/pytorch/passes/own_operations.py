@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from archspec.pytorch.patches.intercepting import Function, intercept_mode
+from archspec.pytorch.passes.intercepting import Function, intercept_mode
 from archspec.pytorch.values.arguments import as_list
 
 if TYPE_CHECKING:

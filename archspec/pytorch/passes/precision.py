@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING, cast
 
-from archspec.pytorch.patches.intercepting import Function, intercept_mode
+from archspec.pytorch.passes.intercepting import Function, intercept_mode
 from archspec.pytorch.values.arguments import as_list
 
 if TYPE_CHECKING:

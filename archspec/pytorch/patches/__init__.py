@@ -1,1 +1,0 @@
-"""Changes of PyTorch while a module is exported, and custom operations."""
