@@ -11,6 +11,7 @@ from io import BufferedReader
 from itertools import accumulate
 
 from archspec.core.record import Record
+from archspec.core.wrapping import wrap_line
 
 MAX_FILE_BYTES = 256 * 1024
 
@@ -80,17 +81,24 @@ class Diagnostic(Record):
     help: str | None = None
     severity: str = "error"
 
-    def render(self) -> str:
-        """Format the diagnostic as text: message, location, source line with a caret, notes, help."""
-        lines = [f"{self.severity}[{self.code}]: {escape_for_terminal(self.message)}"]
-        if self.span is not None:
-            lines += _excerpt(self.span, "^")
+    def render(self, width: int | None = None) -> str:
+        """Format the diagnostic as text: message, location, source line with a caret, notes, help.
+
+        With the width of a terminal, lines are wrapped and source lines cut.
+        """
+        lines: list[str] = []
+
+        def add(label: str, text: str, span: Span | None = None, mark: str = "") -> None:
+            line = f"{label}: {escape_for_terminal(text)}"
+            lines.extend(wrap_line(line, width))
+            if span is not None:
+                lines.extend(_excerpt(span, mark, width))
+
+        add(f"{self.severity}[{self.code}]", self.message, self.span, "^")
         for note in self.notes:
-            lines.append(f"note: {escape_for_terminal(note.text)}")
-            if note.span is not None:
-                lines += _excerpt(note.span, "-")
+            add("note", note.text, note.span, "-")
         if self.help is not None:
-            lines.append(f"help: {escape_for_terminal(self.help)}")
+            add("help", self.help)
         return "\n".join(lines)
 
 
@@ -238,17 +246,21 @@ def _sort_key(diagnostic: Diagnostic) -> tuple[bool, bool, str, int]:
 _MAX_EXCERPT_WIDTH = 160
 
 
-def _excerpt(span: Span, mark: str) -> list[str]:
+def _excerpt(span: Span, mark: str, line_width: int | None) -> list[str]:
     number, column = span.source.position(span.start)
     text = span.source.line(number)
     first = column - 1
     width = max(1, min(span.end - span.start, len(text) - first))
-    if len(text) > _MAX_EXCERPT_WIDTH:
-        offset = max(0, min(first - 40, len(text) - _MAX_EXCERPT_WIDTH))
-        text, first = text[offset : offset + _MAX_EXCERPT_WIDTH], first - offset
+    gutter = " " * len(str(number))
+    max_width = _MAX_EXCERPT_WIDTH if line_width is None else max(line_width - len(gutter) - len(" | "), 20)
+    if len(text) > max_width:
+        offset = max(0, min(first - max_width // 4, len(text) - max_width))
+        is_cut = offset + max_width < len(text)
+        text, first = text[offset : offset + max_width], first - offset
+        if line_width is not None:
+            text = f"{'...' if offset else text[:3]}{text[3:-3]}{'...' if is_cut else text[-3:]}"
         width = max(1, min(width, len(text) - first))
     printable = "".join(c if c.isprintable() else " " for c in text)
-    gutter = " " * len(str(number))
     return [
         f"{gutter}--> {escape_controls(str(span))}",
         f"{gutter} |",

@@ -61,8 +61,11 @@ def write_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
     PROGRESS.end()
     if not diagnostics or sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison]
         return
-    in_colour = supports_color(sys.stderr)
-    text = "\n\n".join(_paint(d.render()) if in_colour else d.render() for d in diagnostics)
+    from archspec.core.reports.terminal import line_width  # imported late: most commands have none
+
+    in_colour, width = supports_color(sys.stderr), line_width(2)
+    texts = [diagnostic.render(width) for diagnostic in diagnostics]
+    text = "\n\n".join(map(_paint, texts) if in_colour else texts)
     try:
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
