@@ -1,6 +1,39 @@
-"""Lines of text of at most a given width in columns of a terminal."""
+"""The width of the terminal, and lines of text that fit it."""
 
 from __future__ import annotations
+
+import os
+
+DEFAULT_WIDTH = 100
+"""Width of tables if neither `COLUMNS` nor a terminal sets one."""
+
+
+def line_width(descriptor: int) -> int | None:
+    """Return the maximum width of lines on a terminal at a descriptor.
+
+    None for a file or pipe, unless `COLUMNS` asks for less than the default.
+    """
+    columns = _environment_width()
+    width = columns or _terminal_width(descriptor)
+    return width if os.isatty(descriptor) or (columns or DEFAULT_WIDTH) < DEFAULT_WIDTH else None
+
+
+def output_width() -> int:
+    """Return the width from `COLUMNS`, else the width of the terminal, else DEFAULT_WIDTH."""
+    # if output is piped, standard error is usually a terminal
+    return _environment_width() or _terminal_width(1) or _terminal_width(2) or DEFAULT_WIDTH
+
+
+def _environment_width() -> int | None:
+    columns = os.environ.get("COLUMNS", "")
+    return (int(columns) or None) if columns.isdecimal() else None
+
+
+def _terminal_width(descriptor: int) -> int | None:
+    try:
+        return os.get_terminal_size(descriptor).columns or None
+    except OSError:
+        return None
 
 
 def text_width(text: str) -> int:

@@ -8,8 +8,8 @@ from typing import TypeAlias
 from archspec.core.diagnostics import escape_for_terminal
 from archspec.core.record import Record
 from archspec.core.reports.tables import View, escape_markdown, markdown
-from archspec.core.reports.terminal import Layout, output_width, table
-from archspec.core.wrapping import wrap_line
+from archspec.core.reports.terminal import Layout, table
+from archspec.core.wrapping import output_width, wrap_line
 
 Block: TypeAlias = View | str | list[str]
 """A table, a paragraph, or lines: the items of a list in markdown."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -11,10 +10,7 @@ from archspec.core.record import Record
 from archspec.core.reports.colour import supports_color
 from archspec.core.reports.roles import style_of
 from archspec.core.reports.tables import Bar, Cell, Column, View, is_right, text, used
-from archspec.core.wrapping import longest_prefix, text_width, wrap, wrap_line
-
-DEFAULT_WIDTH = 100
-"""Width of tables if neither `COLUMNS` nor a terminal sets one."""
+from archspec.core.wrapping import DEFAULT_WIDTH, line_width, longest_prefix, output_width, text_width, wrap, wrap_line
 
 COLUMN_GAP = 2
 MAX_BAR_WIDTH = 40
@@ -61,34 +57,6 @@ def output_layout(wide: bool = False) -> Layout:
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"  # a stream without an encoding accepts any text
     color = supports_color(sys.stdout)
     return Layout(None, color, encoding) if wide else Layout(output_width(), color, encoding, line_width(1))
-
-
-def line_width(descriptor: int) -> int | None:
-    """Return the width at which to wrap lines, which is that of the terminal at a descriptor.
-
-    None for a file or pipe, unless `COLUMNS` asks for less than the default.
-    """
-    columns = _environment_width()
-    width = columns or _terminal_width(descriptor)
-    return width if os.isatty(descriptor) or (columns or DEFAULT_WIDTH) < DEFAULT_WIDTH else None
-
-
-def output_width() -> int:
-    """Return the width from `COLUMNS`, else the width of the terminal, else DEFAULT_WIDTH."""
-    # if output is piped, standard error is usually a terminal
-    return _environment_width() or _terminal_width(1) or _terminal_width(2) or DEFAULT_WIDTH
-
-
-def _environment_width() -> int | None:
-    columns = os.environ.get("COLUMNS", "")
-    return (int(columns) or None) if columns.isdecimal() else None
-
-
-def _terminal_width(descriptor: int) -> int | None:
-    try:
-        return os.get_terminal_size(descriptor).columns or None
-    except OSError:
-        return None
 
 
 def table(view: View, layout: Layout) -> str:
