@@ -10,7 +10,7 @@ from typing import TextIO
 
 from archspec.app.cli.arguments import parse, resolve_names
 from archspec.app.cli.progress import PROGRESS
-from archspec.core.diagnostics import ArchError, Diagnostic
+from archspec.core.diagnostics import ArchError, Diagnostic, combine_warnings
 from archspec.core.reports.colour import supports_color
 from archspec.core.wrapping import line_width
 
@@ -63,7 +63,7 @@ def write_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
     if not diagnostics or sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison]
         return
     in_colour, width = supports_color(sys.stderr), line_width(2)
-    texts = [diagnostic.render(width) for diagnostic in diagnostics]
+    texts = [diagnostic.render(width) for diagnostic in combine_warnings(diagnostics)]
     text = "\n\n".join(map(_paint, texts) if in_colour else texts)
     try:
         sys.stderr.write(text + "\n")
