@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from bisect import bisect_right
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from io import BufferedReader
-from itertools import accumulate
+from itertools import accumulate, groupby
 
 from archspec.core.record import Record
+from archspec.core.wrapping import wrap_line
 
 MAX_FILE_BYTES = 256 * 1024
 
@@ -71,7 +73,10 @@ class Note(Record):
 
 
 class Diagnostic(Record):
-    """An error or warning: a stable code, a one-clause message, its location, notes and help."""
+    """An error or warning: a stable code, a one-clause message, its location, notes and help.
+
+    `further` are the other locations of warnings that `combine_warnings` has combined.
+    """
 
     code: str
     message: str
@@ -79,18 +84,25 @@ class Diagnostic(Record):
     notes: tuple[Note, ...] = ()
     help: str | None = None
     severity: str = "error"
+    further: tuple[Span, ...] = ()
 
-    def render(self) -> str:
-        """Format the diagnostic as text: message, location, source line with a caret, notes, help."""
-        lines = [f"{self.severity}[{self.code}]: {escape_for_terminal(self.message)}"]
-        if self.span is not None:
-            lines += _excerpt(self.span, "^")
+    def render(self, width: int | None = None) -> str:
+        """Format the diagnostic as text: message, location, source line with a caret, notes, help.
+
+        With the width of a terminal, lines are wrapped and source lines cut.
+        """
+        lines: list[str] = []
+
+        def add(label: str, text: str, spans: Sequence[Span | None] = (), mark: str = "") -> None:
+            lines.extend(wrap_line(f"{label}: {escape_for_terminal(text)}", width))
+            for _, group in groupby(filter(None, spans), _line_of):
+                lines.extend(_excerpt([*group], mark, width))
+
+        add(f"{self.severity}[{self.code}]", self.message, [self.span, *self.further], "^")
         for note in self.notes:
-            lines.append(f"note: {escape_for_terminal(note.text)}")
-            if note.span is not None:
-                lines += _excerpt(note.span, "-")
+            add("note", note.text, [note.span], "-")
         if self.help is not None:
-            lines.append(f"help: {escape_for_terminal(self.help)}")
+            add("help", self.help)
         return "\n".join(lines)
 
 
@@ -174,6 +186,28 @@ class Report:
             raise ArchError(self.diagnostics)
 
 
+def combine_warnings(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Combine the warnings of one kind in a file into one, for readers who would lose sight of the errors."""
+    groups: dict[tuple[object, ...], list[Diagnostic]] = {}
+    for number, diagnostic in enumerate(diagnostics):
+        label = diagnostic.span.source.label if diagnostic.span is not None else ""
+        key = (number,) if diagnostic.severity == "error" else (diagnostic.code, diagnostic.help, label)
+        groups.setdefault(key, []).append(diagnostic)
+    return [group[0] if len(group) == 1 else _combine(group) for group in groups.values()]
+
+
+def _combine(warnings: Sequence[Diagnostic]) -> Diagnostic:
+    first, *others = warnings
+    matches = [re.fullmatch(r"(unused \w+) (`[^`]*`)", warning.message) for warning in warnings]
+    names = [match[2] for match in matches if match]
+    if matches[0] is None or len(names) < len(warnings):
+        return first._replace(notes=(*first.notes, *(Note(other.message, other.span) for other in others)))
+    message = f"{matches[0][1]}s {', '.join(names[:-1])} and {names[-1]}"
+    help = first.help and first.help.replace(" it", " them")
+    further = tuple(other.span for other in others if other.span is not None)
+    return first._replace(message=message, help=help, further=further)
+
+
 def make_error(
     code: str,
     message: str,
@@ -238,22 +272,35 @@ def _sort_key(diagnostic: Diagnostic) -> tuple[bool, bool, str, int]:
 _MAX_EXCERPT_WIDTH = 160
 
 
-def _excerpt(span: Span, mark: str) -> list[str]:
-    number, column = span.source.position(span.start)
-    text = span.source.line(number)
-    first = column - 1
-    width = max(1, min(span.end - span.start, len(text) - first))
-    if len(text) > _MAX_EXCERPT_WIDTH:
-        offset = max(0, min(first - 40, len(text) - _MAX_EXCERPT_WIDTH))
-        text, first = text[offset : offset + _MAX_EXCERPT_WIDTH], first - offset
-        width = max(1, min(width, len(text) - first))
-    printable = "".join(c if c.isprintable() else " " for c in text)
+def _line_of(span: Span) -> tuple[str, int]:
+    return span.source.label, span.source.position(span.start)[0]
+
+
+def _excerpt(spans: Sequence[Span], mark: str, line_width: int | None) -> list[str]:
+    """Format a line of a file with marks below the spans, which all begin in it."""
+    source = spans[0].source
+    number, column = source.position(spans[0].start)
+    text = source.line(number)
+    first, offset = column - 1, 0
     gutter = " " * len(str(number))
+    max_width = _MAX_EXCERPT_WIDTH if line_width is None else max(line_width - len(gutter) - len(" | "), 20)
+    if len(text) > max_width:
+        offset = max(0, min(first - max_width // 4, len(text) - max_width))
+        is_cut = offset + max_width < len(text)
+        text = text[offset : offset + max_width]
+        if line_width is not None:
+            text = f"{'...' if offset else text[:3]}{text[3:-3]}{'...' if is_cut else text[-3:]}"
+    marks = ""
+    for span in spans:
+        start = source.position(span.start)[1] - 1 - offset
+        if start <= len(text):
+            marks = marks.ljust(start) + mark * max(1, min(span.end - span.start, len(text) - start))
+    printable = "".join(c if c.isprintable() else " " for c in text)
     return [
-        f"{gutter}--> {escape_controls(str(span))}",
+        f"{gutter}--> {escape_controls(str(spans[0]))}",
         f"{gutter} |",
         f"{number} | {printable}",
-        f"{gutter} | {' ' * first}{mark * width}",
+        f"{gutter} | {marks}",
     ]
 
 

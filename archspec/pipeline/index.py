@@ -49,6 +49,29 @@ def find_models() -> list[tuple[str, str]]:
     return [(file, name) for file in resources.bundled_files(specs) for name in _models_in(_path(specs, file))]
 
 
+def family_models(family: str) -> list[str]:
+    """Return the names of the bundled models of a family, which is the name of their file."""
+    return [name for file, name in bundled_models() if simplify(file) == simplify(family)]
+
+
+def resolve_name(name: str) -> str | None:
+    """Return the only bundled model that another name means; None if there is none, or more than one.
+
+    Such names are listed in `specs/names.yaml`, or differ only in case and punctuation.
+    """
+    import yaml  # imported late: most names are exact
+
+    with open(os.path.join(resources.specs_root(), "names.yaml"), encoding="utf-8") as file:
+        names = {simplify(other): model for other, model in yaml.safe_load(file).items()}
+    matches = [model for model in models() if simplify(model) == simplify(name)]
+    return matches[0] if len(matches) == 1 else names.get(simplify(name))
+
+
+def simplify(name: str) -> str:
+    """Return a name in lower case, without punctuation."""
+    return "".join(filter(str.isalnum, name.lower()))
+
+
 def bundled_file(name: str) -> str | None:
     """Return the path of the file with a bundled model; None if there is none with this name."""
     specs = resources.specs_root()

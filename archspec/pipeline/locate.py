@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypeGuard
 from archspec.core import resources
 from archspec.core.diagnostics import ArchError, Diagnostic, make_error, suggest
 from archspec.core.record import Record
+from archspec.core.reports.text import listed
 from archspec.formats.configs.configuration import (
     ADAPTER_FILE,
     CONFIG_FILE,
@@ -27,7 +28,7 @@ from archspec.formats.configs.configuration import (
     configuration_json,
     is_configuration_data,
 )
-from archspec.pipeline.index import bundled_file, models
+from archspec.pipeline.index import bundled_file, family_models, models, simplify
 from archspec.pipeline.streams import is_stream, stream_label
 
 if TYPE_CHECKING:
@@ -143,11 +144,21 @@ def _locate_word(name: str) -> Location:
 
 
 def _unknown_model_error(name: str) -> ArchError:
-    near = suggest(name, models())
+    family = family_models(name)
+    if family:
+        message = f"`{name}` is a family of bundled models, not a model"
+        help = f"name one, as in `archspec count {family[0]}`: {listed([f'`{model}`' for model in family])}"
+        return make_error("unknown-model", message, help=help)
+    longer = [f"`{model}`" for model in models() if simplify(name) and simplify(model).startswith(simplify(name))]
+    near = f"did you mean {listed(longer, 'or')}?" if 0 < len(longer) <= MAX_SUGGESTIONS else suggest(name, models())
     if near is None and os.path.exists(name):
         near = f"to name a file or directory, write `./{name}`"
     help = near or "run `archspec list` to show bundled models; to name a file, use a path with `/` or ending in .arch"
     return make_error("unknown-model", f"unknown bundled model `{name}`", help=help)
+
+
+MAX_SUGGESTIONS = 6
+"""The maximum number of models that are suggested for the beginning of their names."""
 
 
 def _locate_path(path: str, model: str | None) -> Location:

@@ -14,8 +14,9 @@ from archspec.core.reports.page import render
 from archspec.core.reports.results import Displayable, page_of
 from archspec.core.reports.roles import ROLES
 from archspec.core.reports.tables import Bar, Column, View
-from archspec.core.reports.terminal import Layout, output_width, shorten, table, text_width, wrap
+from archspec.core.reports.terminal import Layout, shorten, table
 from archspec.core.reports.text import beside, flops, parameters, size
+from archspec.core.wrapping import output_width, text_width, wrap
 from archspec.testing import main
 
 

@@ -98,7 +98,9 @@ def _number_columns(names: Sequence[str]) -> list[Column]:
     shown = [Column(str(i), name, "-", drop=_drop_priority(i)) for i, name in enumerate(names)]
     if len(names) == 2:
         return [*shown, Column("difference 1", "difference", drop=2), Column("ratio 1", "ratio", drop=3, style="unit")]
-    ratios = [Column(f"ratio {i}", f"ratio, {name}", drop=3, style="unit") for i, name in enumerate(names) if i]
+    ratios = [
+        Column(f"ratio {i}", f"ratio of {name}", drop=1_000 - i, style="unit") for i, name in enumerate(names) if i
+    ]
     return [*shown, *ratios]
 
 
@@ -133,11 +135,11 @@ def _format_ratio(ratio: float) -> str:
 
 def _component_table(comparison: Comparison, names: Sequence[str]) -> View:
     shown = [Column("part", "part", fit="shorten")]
-    shown += [Column(f"in {i}", f"in {name}", fit="shorten", drop=4) for i, name in enumerate(names) if i]
+    shown += [Column(f"in {i}", f"in {name}", fit="shorten", drop=10_000 - i) for i, name in enumerate(names) if i]
     shown += [*_number_columns(names), Column("by", "matched by", fit="wrap", drop=1, style="dim")]
     rows: list[Row] = []
     for part, labels in zip(comparison.parts, _component_labels(comparison), strict=True):
-        row: Row = {"part": "  " * part.row.level + (labels[0] or "-"), **_cells(part.params)}
+        row: Row = {"part": "  " * part.row.level + next(filter(None, labels)), **_cells(part.params)}
         row |= {f"in {i}": label or "-" for i, label in enumerate(labels)}
         row["by"] = ", ".join(dict.fromkeys(by for by in part.row.by if by)) or "no counterpart"
         rows.append(row)

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TextIO
 
-from archspec.app.cli.arguments import parse
+from archspec.app.cli.arguments import parse, resolve_names
 from archspec.app.cli.progress import PROGRESS
-from archspec.core.diagnostics import ArchError, Diagnostic
+from archspec.core.diagnostics import ArchError, Diagnostic, combine_warnings
 from archspec.core.reports.colour import supports_color
+from archspec.core.wrapping import line_width
 
 USAGE_CODES = frozenset(
     {
@@ -61,8 +62,9 @@ def write_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
     PROGRESS.end()
     if not diagnostics or sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison]
         return
-    in_colour = supports_color(sys.stderr)
-    text = "\n\n".join(_paint(d.render()) if in_colour else d.render() for d in diagnostics)
+    in_colour, width = supports_color(sys.stderr), line_width(2)
+    texts = [diagnostic.render(width) for diagnostic in combine_warnings(diagnostics)]
+    text = "\n\n".join(map(_paint, texts) if in_colour else texts)
     try:
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
@@ -74,7 +76,15 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         options = parse(sys.argv[1:] if arguments is None else arguments)
         PROGRESS.begin(f"archspec {options.command}")
-        return options.run(options)
+        try:
+            return options.run(options)
+        except ArchError as error:  # before any output, if a model is unknown
+            notes = resolve_names(options) if error.diagnostics[0].code == "unknown-model" else []
+            if not notes:
+                raise
+            PROGRESS.end()
+            sys.stderr.write("".join(f"{note}\n" for note in notes))
+            return options.run(options)
     except ArchError as error:
         write_diagnostics(error.diagnostics)
         return 2 if is_usage(error.diagnostics) else 1

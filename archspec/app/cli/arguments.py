@@ -10,8 +10,11 @@ from collections.abc import Sequence
 
 from archspec import __distribution__, __version__
 from archspec.app.cli.commands import COMMANDS
+from archspec.app.cli.usage import Parser, check_options, command_parser, unexpected_argument_error
 from archspec.core.resources import package_path
 from archspec.formats.configs.configuration import Configuration
+from archspec.pipeline.index import resolve_name
+from archspec.pipeline.locate import split_spec
 
 _MODEL_ARGUMENTS = frozenset({"spec", "a", "b", "others", "config", "base"})
 """Names of the arguments that specify models."""
@@ -20,11 +23,13 @@ _MODEL_ARGUMENTS = frozenset({"spec", "a", "b", "others", "config", "base"})
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Parse the arguments. `run` of the result runs the command: it takes the result and returns the exit status.
 
-    Raises SystemExit after printing --help, --version or a usage error.
+    Raises SystemExit after printing --help or --version, and ArchError for invalid usage.
     """
-    root = argparse.ArgumentParser(
+    if list(arguments[:1]) == ["help"]:
+        arguments = [*arguments[1:2], "--help"]
+    root = Parser(
         prog="archspec",
-        description="Exact parameter counts and graphs of neural network architectures written in .arch files.",
+        description="Exact parameter counts and graphs of neural network architectures.",
         formatter_class=_formatter,
         allow_abbrev=False,
     )
@@ -34,15 +39,22 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     named = [name for name in arguments[:1] if name in COMMANDS]
     for name in named or COMMANDS:  # creating the parsers of all commands takes time
         command = COMMANDS[name]
-        description = f"{command.help[0].upper()}{command.help[1:]}."
         parser = subparsers.add_parser(
-            name, help=command.help, description=description, formatter_class=_formatter, allow_abbrev=False
+            name,
+            help=command.help,
+            description=f"{command.help[0].upper()}{command.help[1:]}.",
+            formatter_class=_formatter,
+            allow_abbrev=False,
         )
         parser.set_defaults(run=command.run)
         if name in arguments:
             command.arguments(parser)
+            check_options(name, arguments, parser)
     # `-:name` is a spec, but argparse parses it as an option unless it contains a space
-    options = root.parse_args([f"-: {a[2:]}" if a.startswith("-:") else a for a in _join_option_values(arguments)])
+    joined = [f"-: {a[2:]}" if a.startswith("-:") else a for a in _join_option_values(arguments)]
+    options, surplus = root.parse_known_args(joined)
+    if surplus:
+        raise unexpected_argument_error(options.command, surplus[0])
     if getattr(options, "type", None) or getattr(options, "ignore", None):
         _apply_reading_options(options)
     return options
@@ -50,11 +62,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def parsers() -> dict[str, argparse.ArgumentParser]:
     """Return the parser of each command, with its help as the description."""
-    result: dict[str, argparse.ArgumentParser] = {}
-    for name, command in COMMANDS.items():
-        result[name] = argparse.ArgumentParser(prog=f"archspec {name}", description=command.help)
-        command.arguments(result[name])
-    return result
+    return {name: command_parser(name, command) for name, command in COMMANDS.items()}
 
 
 class _PrintVersion(argparse.Action):
@@ -75,6 +83,23 @@ def _apply_reading_options(options: argparse.Namespace) -> None:
         value: str | list[str] | None = getattr(options, name)
         if value is not None:
             setattr(options, name, configuration(value) if isinstance(value, str) else [*map(configuration, value)])
+
+
+def resolve_names(options: argparse.Namespace) -> list[str]:
+    """Replace other names of bundled models by the names that they mean; return a note on each."""
+    notes: list[str] = []
+
+    def resolve(name: object) -> object:
+        model = resolve_name(name) if isinstance(name, str) and split_spec(name)[0] is None else None
+        if model in (None, name):
+            return name
+        notes.append(f"note: reading `{name}` as the bundled model `{model}`")
+        return model
+
+    for name in sorted({*_MODEL_ARGUMENTS, "name"} & vars(options).keys()):
+        value: str | list[str] = getattr(options, name)
+        setattr(options, name, [*map(resolve, value)] if isinstance(value, list) else resolve(value))
+    return notes
 
 
 def _print_short_help(options: argparse.Namespace) -> int:
@@ -100,9 +125,9 @@ _OVERRIDE_NAME = r"(?:\d+:)?[A-Za-z_]\w*"
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
-    """Create the default formatter. Its own width would import `shutil`, which is slow."""
+    """Create the formatter of help. Its own width would import `shutil`, which is slow."""
     try:
         width = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)
     except (ValueError, OSError):
         width = 80
-    return argparse.HelpFormatter(prog, width=max(width, 20) - 2)
+    return argparse.RawDescriptionHelpFormatter(prog, width=max(width, 20) - 2)

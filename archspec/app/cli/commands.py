@@ -96,12 +96,14 @@ def _graph(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to",
         "--format",
+        metavar="FORMAT",
         choices=(
             *("svg", "png", "pdf", "html", "dot", "mermaid", "mmd"),
             *("json", "graphml", "gexf", "netron", "model-explorer"),
         ),
         default="",
-        help="output format (default: from the extension of FILE, or dot without -o)",
+        help="svg, png, pdf, html, dot, mermaid, json, graphml, gexf, netron or model-explorer (default: from the"
+        " extension of FILE, or dot without -o)",
     )
     parser.add_argument(
         "--fold",
@@ -203,6 +205,7 @@ def _cost(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--cache-dtype",
+        metavar="TYPE",
         choices=(*BITS,),
         help="data type of the cache (default: data type of the weights, or bfloat16 if they are quantized)",
     )

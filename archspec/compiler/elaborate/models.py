@@ -7,6 +7,7 @@ from itertools import combinations, islice
 
 from archspec.compiler.check import check_file
 from archspec.compiler.elaborate.bodies import compile_body
+from archspec.compiler.elaborate.differences import describe_difference
 from archspec.compiler.elaborate.ownership import instantiate
 from archspec.compiler.evaluate.hyperparameters import Evaluator, convert_override, hyperparameter_values
 from archspec.compiler.evaluate.interpreter import Interpreter
@@ -316,11 +317,12 @@ def _check_expectations(
         if holds is DYNAMIC:
             interpreter.fault("wrong-kind", "this condition is not a compile-time constant", condition.at)
         if holds is False:
-            _report_expectation(interpreter, form.name, condition)
+            _report_expectation(interpreter, form.name, condition, module)
 
 
-def _report_expectation(interpreter: Interpreter, model: str, condition: nodes.Expr) -> None:
+def _report_expectation(interpreter: Interpreter, model: str, condition: nodes.Expr, module: Module) -> None:
     """Report an `expect` that does not hold, with the compared numbers and their difference."""
+    notes: tuple[Note, ...] = ()
     message = f'"{model}" does not meet this expectation'
     if isinstance(condition, nodes.Binary) and condition.operator not in ("and", "or"):
         left, right = interpreter.value(condition.left), interpreter.value(condition.right)
@@ -329,7 +331,18 @@ def _report_expectation(interpreter: Interpreter, model: str, condition: nodes.E
             message = f'"{model}": expected {text} {condition.operator} {right:,}, found {left:,}'
             if condition.operator == "==":
                 message = f'"{model}": expected {text} == {right:,}, found {left:,} ({_format_signed(left - right)})'
-    interpreter.fault("expect", message, condition.at)
+                notes = _describe_difference(module, text, left - right)
+    interpreter.fault("expect", message, condition.at, notes=notes)
+
+
+def _describe_difference(module: Module, quantity: str, difference: float) -> tuple[Note, ...]:
+    """Return a note on the tensors whose sizes are the difference of a quantity, if there are few."""
+    if quantity not in ("params", "trainable", "frozen"):
+        return ()
+    text = describe_difference(
+        module, int(difference), lambda leaf: quantity == "params" or leaf.frozen == (quantity == "frozen")
+    )
+    return (Note(text),) if text is not None else ()
 
 
 def _format_signed(difference: float) -> str:

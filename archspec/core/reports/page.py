@@ -8,7 +8,8 @@ from typing import TypeAlias
 from archspec.core.diagnostics import escape_for_terminal
 from archspec.core.record import Record
 from archspec.core.reports.tables import View, escape_markdown, markdown
-from archspec.core.reports.terminal import Layout, output_width, table
+from archspec.core.reports.terminal import Layout, table
+from archspec.core.wrapping import output_width, wrap_line
 
 Block: TypeAlias = View | str | list[str]
 """A table, a paragraph, or lines: the items of a list in markdown."""
@@ -23,7 +24,11 @@ class Page(Record):
 
 def render(page: Page, layout: Layout) -> str:
     """Render a page for a terminal, with blank lines between its blocks."""
-    return _join_blocks(page, lambda view: table(view, layout), escape_for_terminal, "", "")
+
+    def line(text: str) -> str:
+        return "\n".join(wrap_line(escape_for_terminal(text), layout.line_width))
+
+    return _join_blocks(page, lambda view: table(view, layout), line, "", "")
 
 
 def render_plain(page: Page) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -11,9 +10,7 @@ from archspec.core.record import Record
 from archspec.core.reports.colour import supports_color
 from archspec.core.reports.roles import style_of
 from archspec.core.reports.tables import Bar, Cell, Column, View, is_right, text, used
-
-DEFAULT_WIDTH = 100
-"""Width of tables if neither `COLUMNS` nor a terminal sets one."""
+from archspec.core.wrapping import DEFAULT_WIDTH, line_width, longest_prefix, output_width, text_width, wrap, wrap_line
 
 COLUMN_GAP = 2
 MAX_BAR_WIDTH = 40
@@ -44,30 +41,22 @@ FALLBACK_MIN_WIDTHS = (
 
 
 class Layout(Record):
-    """The output device: its width (None for unlimited), whether it supports colors, and its encoding."""
+    """The output device: its width (None for unlimited), whether it supports colors, and its encoding.
+
+    Lines of text are wrapped at `line_width`, if it is not None: programs read whole lines.
+    """
 
     width: int | None = DEFAULT_WIDTH
     color: bool = False
     encoding: str = "utf-8"
+    line_width: int | None = None
 
 
 def output_layout(wide: bool = False) -> Layout:
     """Return the layout for standard output; `wide` removes the limit on the width."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"  # a stream without an encoding accepts any text
-    return Layout(None if wide else output_width(), supports_color(sys.stdout), encoding)
-
-
-def output_width() -> int:
-    """Return the width from `COLUMNS`, else the width of the terminal, else DEFAULT_WIDTH."""
-    columns = os.environ.get("COLUMNS", "")
-    if columns.isdecimal() and int(columns) > 0:
-        return int(columns)
-    for descriptor in (1, 2):  # if output is piped, standard error is usually a terminal
-        try:
-            return os.get_terminal_size(descriptor).columns or DEFAULT_WIDTH
-        except OSError:
-            continue
-    return DEFAULT_WIDTH
+    color = supports_color(sys.stdout)
+    return Layout(None, color, encoding) if wide else Layout(output_width(), color, encoding, line_width(1))
 
 
 def table(view: View, layout: Layout) -> str:
@@ -84,7 +73,8 @@ def table(view: View, layout: Layout) -> str:
         lines += _join_cells([field.cell(number, layout.encoding) for field in fields], fields, styles)
     titles = [field.title or field.column.key for field in all_fields if field not in fields]
     if titles:
-        lines.append(f"(not shown at this width: {', '.join(titles)}; use --wide)")
+        omitted = f"(not shown at this width: {', '.join(titles)}; use --wide)"
+        lines += wrap_line(omitted, layout.width) if layout.line_width else [omitted]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -228,15 +218,6 @@ def format_bar(value: int, maximum: int, width: int, encoding: str) -> str:
     return text
 
 
-def text_width(text: str) -> int:
-    """Return the width of a text in columns of a terminal; wide characters, such as Chinese ones, have two."""
-    if text.isascii():
-        return len(text)
-    from unicodedata import combining, east_asian_width
-
-    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
-
-
 def pad(text: str, width: int, is_right: bool) -> str:
     """Fill a text up to a width with spaces."""
     spaces = " " * (width - text_width(text))
@@ -250,36 +231,6 @@ def shorten(text: str, width: int, mark: str = "…") -> str:
     content = text.lstrip(" ")
     indent = text[: min(len(text) - len(content), max(width - 8, 0))]
     available = width - len(indent) - text_width(mark)
-    head = _longest_prefix(content, available // 2)
-    tail = _longest_prefix(content[::-1], available - text_width(head))[::-1]
+    head = longest_prefix(content, available // 2)
+    tail = longest_prefix(content[::-1], available - text_width(head))[::-1]
     return f"{indent}{head}{mark}{tail}"
-
-
-def wrap(text: str, width: int) -> list[str]:
-    """Break a text into lines at spaces; words longer than a line break after punctuation, or else anywhere."""
-    lines: list[str] = []
-    line = ""
-    for word in text.split(" "):
-        extended = f"{line} {word}" if line else word
-        if text_width(extended) <= width:
-            line = extended
-            continue
-        if line.strip():
-            lines.append(line)
-        while text_width(word) > width:
-            piece = _longest_prefix(word, width)
-            end = max(piece.rfind(sign) for sign in "-_./*(") + 1 or len(piece)
-            lines.append(word[:end])
-            word = word[end:]
-        line = word
-    return [*lines, line] if line or not lines else lines
-
-
-def _longest_prefix(text: str, width: int) -> str:
-    """Return the longest prefix of a text that fits."""
-    if text.isascii():
-        return text[: max(width, 0)]
-    end = len(text)
-    while end and text_width(text[:end]) > width:
-        end -= 1
-    return text[:end]

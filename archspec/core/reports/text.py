@@ -59,9 +59,9 @@ def number(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def listed(items: Sequence[str]) -> str:
+def listed(items: Sequence[str], word: str = "and") -> str:
     """Format a list: `a`, `a and b`, `a, b and c`."""
-    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
+    return f" {word} ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 
 def literal(value: object) -> str:

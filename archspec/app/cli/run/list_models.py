@@ -13,7 +13,7 @@ from archspec.core.reports import documents
 from archspec.core.reports.page import Page
 from archspec.core.reports.tables import Column, Row, View, columns, csv
 from archspec.core.reports.text import parameters
-from archspec.pipeline.index import BundledModel, find_models, read_index
+from archspec.pipeline.index import BundledModel, find_models, read_index, simplify
 from archspec.pipeline.tables import load_table
 
 
@@ -55,11 +55,7 @@ def _write_table(rows: list[Row], options: Namespace) -> None:
 
 def _matches(model: BundledModel, word: str) -> bool:
     """Return whether a word occurs in the name of a model or of its family, without regard to punctuation and case."""
-    return any(_letters(word) in _letters(name) for name in (model.file, model.name))
-
-
-def _letters(name: str) -> str:
-    return "".join(filter(str.isalnum, name.lower()))
+    return any(simplify(word) in simplify(name) for name in (model.file, model.name))
 
 
 def _compile_models() -> Iterator[BundledModel]:
