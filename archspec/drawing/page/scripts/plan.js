@@ -98,19 +98,6 @@ function planOf(data) {
   }
 
   const ids = nodes.map((_, id) => id);
-  /** Periods, and the blocks of the two outermost levels; of those of one type that are together, the first. */
-  function openedAtFirst() {
-    const seen = new Set();
-    return new Set(ids.filter((id) => {
-      const { kind, type } = nodes[id];
-      if (!isBox(id) || path(id).length > 2 || (kind !== "block" && kind !== "period")) return false;
-      const around = path(id).filter((outer) => nodes[outer].kind !== "period").slice(0, -1).at(-1);
-      const key = `${around} ${type}`;
-      if (kind === "block" && seen.has(key)) return false;
-      seen.add(key);
-      return true;
-    }));
-  }
 
   const byName = new Map(ids.map((id) => [nodes[id].name, id]));
 
@@ -134,7 +121,8 @@ function planOf(data) {
     /** The values that leave a node, by output. */
     leaving: (id) => fed[id],
     boxes: ids.filter(isBox),
-    opened: openedAtFirst(),
+    /** Periods and blocks that are open at first. */
+    opened: new Set(data.opened ?? []),
     isInLayer: (id) => path(id).slice(0, -1).some((outer) => nodes[outer].kind === "layer"),
     /** The node around one: null at the outermost level. */
     around: (id) => path(id).at(-2) ?? null,
