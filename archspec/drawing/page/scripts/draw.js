@@ -110,13 +110,13 @@ class Picture {
     for (const [inner, dx, dy] of frame.items) if (!inner.open) this.box(inner, x + dx, y + dy);
   }
 
-  path(owner, { points, stream, value, arrow, dot, branches }, x, y) {
+  path(owner, { points, stream, value, target, port, arrow, dot, branches }, x, y) {
     const at = points.map(([a, b]) => [a + x, b + y]);
     const color = this.theme[stream];
     this.streams.add(stream);
     this.placed.lines.push(at);
     let drawn = branches ? at.slice(1) : at;
-    const key = this.isLive ? ` data-value="${plan.keyOf(plan.node(owner).contents.values[value])}"` : "";
+    const key = this.isLive ? ` data-wire="${plan.wireOf({ owner, index: value }, { to: target, port })}"` : "";
     if (arrow) {
       const group = this.isLive ? ` class="tip"${key}` : stream; // in the page, a tip is marked with its wire
       if (!this.arrows.has(group)) this.arrows.set(group, { stream, tips: [] });
