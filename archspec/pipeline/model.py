@@ -169,10 +169,6 @@ class Model:
 
         Raises ValueError for another `by`, or a negative depth.
         """
-        if by not in (None, "tensor", "layer", "block", "role"):
-            raise ValueError(f"by is 'tensor', 'layer', 'block' or 'role', not {by!r}")
-        if depth is not None and depth < 0:
-            raise ValueError(f"depth is 0 or more, not {depth}")
         from archspec.analysis.count.count import count
 
         return count(self._compilation.table, rules, by, depth)
