@@ -60,8 +60,9 @@ def picture(
 ) -> str:
     """Return the picture of a model as SVG.
 
-    `level` and `depth` are those of `Model.graph`; without a level, blocks are open as in a page at first. The colors show roles, or with a `coloring` of "params", "flops" or
-    "bytes" shares of the whole model; the last two need the `sizes` of all dimensions.
+    `level` and `depth` are those of `Model.graph`; without a level, blocks are open as in a page at first. The colors
+    show roles, or with a `coloring` of "params", "flops" or "bytes" shares of the whole model; the last two need the
+    `sizes` of all dimensions.
     """
     plan = build_plan(model, fold=fold)
     if depth == 0:

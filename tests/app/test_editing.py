@@ -231,9 +231,14 @@ def test_documents_are_published_when_they_are_saved_and_closed() -> None:
         publish=lambda uri: calls.append(uri),
         files=SimpleNamespace(close=lambda path: calls.append(path)),
         text_document_publish_diagnostics=lambda given: calls.append((given.uri, list(given.diagnostics))),
+        client_capabilities=SimpleNamespace(workspace=None),
+        workspace_code_lens_refresh=lambda given: calls.append("refresh"),
     )
     server.did_save(made, None)  # type: ignore[arg-type]
     assert calls == ["file:///a.arch", "file:///b.arch"]
+    made.client_capabilities.workspace = SimpleNamespace(code_lens=SimpleNamespace(refresh_support=True))
+    server.did_save(made, None)  # type: ignore[arg-type]
+    assert calls[2:] == ["file:///a.arch", "file:///b.arch", "refresh"]
     calls.clear()
     server.did_close(made, SimpleNamespace(text_document=SimpleNamespace(uri="file:///a.arch")))  # type: ignore[arg-type]
     assert calls == ["/a.arch", ("file:///a.arch", [])]

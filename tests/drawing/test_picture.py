@@ -124,8 +124,13 @@ def test_a_period_is_one_frame() -> None:
     plan = build_plan(archspec.load("modernbert-base"))
     top = plan.children(plan.nodes[0])
     (period,) = [node for node in top if node.kind == "period"]
-    assert (period.times, len(plan.children(period)), period.title) == (7, 3, "layers.1\N{EN DASH}21")
-    assert [node.differs for node in plan.children(period)] == ["local", "local", "not local"]
+    assert (period.times, period.type, period.title) == (7, "period of 3", "layers.1\N{EN DASH}21")
+    assert period.badge is not None and period.badge[0] == "\N{MULTIPLICATION SIGN} 7"
+    assert [(node.times, node.differs) for node in plan.children(period)] == [(2, "local"), (1, "not local")]
+    assert [node.title for node in plan.children(period)] == [
+        "layers.1-2,4-5,7-8,10-11,...,19-20",
+        "layers.3,6,9,12,...,21",
+    ]
     (apart,) = [node for node in top if node.title == "layers.0"]
     assert apart.differs == "first, not local" and apart.times == 1
 

@@ -17,7 +17,6 @@ from archspec.core.record import Record
 from archspec.ir.module import Module, Type
 from archspec.ir.ops import Op
 from archspec.ir.ops.record import REQUIRED
-from archspec.language.syntax import tree
 
 
 def hover(analysis: Analysis, offset: int) -> tuple[str, int, int] | None:

@@ -268,7 +268,7 @@ class Workspace:
         def reaches(real: str) -> bool:
             if real not in reached:
                 reached[real] = False  # in a circle of imports, until one of them reaches the file
-                reached[real] = any([reaches(imported) for imported in self._imports(real)])
+                reached[real] = any(reaches(imported) for imported in self._imports(real))
             return reached[real]
 
         return iter([file for file in self.files() if reaches(file)])

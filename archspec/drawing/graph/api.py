@@ -27,6 +27,7 @@ def graph(
 
     `model` is a Model, or what `archspec.load` takes with its overrides.
 
-    Raises ArchError as `archspec.load` does, TypeError for a Model with overrides, and ValueError as `Model.graph` does.
+    Raises ArchError as `archspec.load` does, TypeError for a Model with overrides, and ValueError as
+    `Model.graph` does.
     """
     return as_model(model, overrides).graph(level, depth, fold=fold)

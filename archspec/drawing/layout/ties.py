@@ -57,7 +57,7 @@ def tie_lines(plan: Plan, placed: DrawnShapes) -> list[TieLine]:
         if one is not None and other is not None and one != other:
             pairs[one, other] = None
     routes = {pair: _route(plan, placed, *pair) for pair in pairs}
-    lanes = {side: _lanes(routes, side) for side in ("left", "right")}
+    lanes: dict[Side, dict[int, int]] = {"left": _lanes(routes, "left"), "right": _lanes(routes, "right")}
     right = max([x + w for x, _, w, _ in _shapes(placed).values()], default=0.0)
     right = max([right, *[x for line in placed.lines for x, _ in line]])
     used: list[tuple[float, float]] = []
@@ -69,7 +69,9 @@ def tie_lines(plan: Plan, placed: DrawnShapes) -> list[TieLine]:
         else:
             step = LANE * (1.5 + lanes[route.sides[0]][pair[0]])
             x = -step if route.sides[0] == "left" else right + step
-        keys = [(id, side, _limit(route, side)) for id, side in zip(pair, route.sides, strict=True)]
+        keys: list[tuple[int, Side, float]] = [
+            (id, side, _limit(route, side)) for id, side in zip(pair, route.sides, strict=True)
+        ]
         for id, side, limit in keys:
             if (id, side, limit) not in ways:
                 ways[id, side, limit] = _way_out(placed, _shapes(placed)[id], used, side, limit)
@@ -146,9 +148,7 @@ def _drawn(plan: Plan, placed: DrawnShapes, id: int) -> int | None:
     return None
 
 
-def _way_out(
-    placed: DrawnShapes, box: Box, used: list[tuple[float, float]], side: Side, end: float
-) -> list[Point]:
+def _way_out(placed: DrawnShapes, box: Box, used: list[tuple[float, float]], side: Side, end: float) -> list[Point]:
     """Return the way from a side of a box to the x of its end: at the height nearest to its middle that is free."""
     x, y, w, h = box
     middle = y + min(h / 2, 24.0)

@@ -143,8 +143,8 @@ def _distinguish(plan: Plan, children: Sequence[Node]) -> None:
 
 def _module_differences(nodes: Sequence[Node]) -> list[str]:
     """Describe which of the layers that not all blocks have each block has; [] if they are too many to name."""
-    common = frozenset.intersection(*[node.modules for node in nodes])
-    some = sorted(frozenset.union(*[node.modules for node in nodes]) - common)
+    first, *others = [node.modules for node in nodes]
+    some = sorted(first.union(*others) - first.intersection(*others))
     names = {module: last_segment(module) for module in some}
     if not some or len(some) > MAX_NAMED_MODULES or len(set(names.values())) < len(some):
         return []

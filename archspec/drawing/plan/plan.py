@@ -181,7 +181,7 @@ class Node:
     lines: list[Line] | None = None
     macs: Quantity = 0
     main: int | None = None
-    modules: frozenset[str] = frozenset()
+    modules: frozenset[str] = frozenset[str]()
     name: str = ""
     outputs: int = 1
     params: int = 0

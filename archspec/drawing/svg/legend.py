@@ -49,7 +49,7 @@ def _roles(plan: Plan, paint: Paint, most: float, parts: list[str]) -> float:
     texts: list[tuple[str, str, float]] = []
     for role, _, _ in cells:
         name = shorten_text("no role" if role is None else role.replace("_", "-"), 10.0, 160.0)
-        share = _share(counts[role], plan.total)
+        share = role_share(counts[role], plan.total)
         texts.append((name, share, width(name, 10.0)))
     column = max([room + width(share, 10.0, True) for _, share, room in texts], default=0.0) + 42.0
     per_row = max(1, min(len(cells), int((most + 12.0) // column)))
@@ -101,6 +101,6 @@ def _lines(theme: Theme, entries: Sequence[tuple[str, str]], y: float) -> str:
     return "".join(parts)
 
 
-def _share(part: int, whole: int) -> str:
+def role_share(part: int, whole: int) -> str:
     """Return a share as `count` shows it; that of parameters that are all counted elsewhere is `tied`."""
     return percent(part / whole) if part else "tied"
