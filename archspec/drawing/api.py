@@ -42,10 +42,10 @@ def _describe_experts(plan: Plan, parts: Iterable[Part]) -> None:
     """Add to each block with routed experts how many they are, and how many of them a token uses."""
     facts = {part.address: part.facts for part in parts if isinstance(part.facts, ExpertsFacts)}
     for node in plan.nodes:
-        found = [facts[address] for address in node.addresses or () if address in facts]
-        if found and node.kind == "block":
-            shared = f", shared: {found[0].shared} wide" if found[0].shared else ""
-            annotate(node, f"router: {found[0].chosen} of {found[0].total} experts{shared}")
+        experts = next((facts[address] for address in node.addresses or () if address in facts), None)
+        if experts is not None and node.kind == "block":
+            shared = f", shared: {experts.shared} wide" if experts.shared else ""
+            annotate(node, f"router: {experts.chosen} of {experts.total} experts{shared}")
 
 
 def picture(

@@ -88,7 +88,7 @@ def _build_tree(cost: Cost) -> AddressTree[ModuleCost, _NodeSum]:
     addresses: AddressTree[ModuleCost, _NodeSum] = AddressTree(_NodeSum(NO_OPERATIONS, 0, 0))
     containers = {parent(module.address) for module in cost.modules}
     for module in cost.modules:
-        _add_module(addresses, module._replace(own=_without_parts(module.own, module.address in containers)))
+        _add_module(addresses, module._replace(own=_subtract_parts(module.own, module.address in containers)))
     for module in cost.modules:
         own = module.own
         experts = own.expert_macs if module.address in containers else 0
@@ -103,7 +103,7 @@ def _build_tree(cost: Cost) -> AddressTree[ModuleCost, _NodeSum]:
     return addresses
 
 
-def _without_parts(counts: OperationCounts, has_experts_apart: bool) -> OperationCounts:
+def _subtract_parts(counts: OperationCounts, has_experts_apart: bool) -> OperationCounts:
     """Return counts without the products that have rows of their own."""
     experts = counts.expert_macs if has_experts_apart else 0
     if not (counts.score_macs or counts.mix_macs or experts):

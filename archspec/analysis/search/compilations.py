@@ -34,7 +34,7 @@ _USAGE = frozenset(
 
 
 class Refusal(Record):
-    """Why the spec refuses a design: the error, and the `place` that it has in common with those of other designs."""
+    """The reason why the spec refuses a design, and the `place` that it has in common with other refusals."""
 
     place: str
     text: str

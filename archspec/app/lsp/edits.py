@@ -254,7 +254,7 @@ def _connected_symbols(workspace: Workspace, symbol: Symbol) -> frozenset[Symbol
         for path in _paths_of_users(workspace, connected):
             if path not in links:
                 links[path] = list(workspace.analysis(path).forwarded())
-        extended = connected.union(*[link for found in links.values() for link in found if link & connected])
+        extended = connected.union(*[link for pairs in links.values() for link in pairs if link & connected])
         if extended == connected:
             return connected
         connected = extended

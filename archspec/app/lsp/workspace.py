@@ -262,7 +262,7 @@ class Workspace:
         return iter(list(paths)[:MAX_FILES])
 
     def users(self, path: str) -> Iterator[str]:
-        """Return those of `files` that import a file, directly or through others, and the file itself."""
+        """Return the paths of `files` that import a file, directly or through others, and of the file itself."""
         reached = {os.path.realpath(path): True}
 
         def reaches(real: str) -> bool:
@@ -277,13 +277,13 @@ class Workspace:
         """Return the real paths of the files that a file imports."""
         contents = self._contents(real)
         if real not in self._imported or self._imported[real][0] != contents:
-            found: tuple[str, ...] = ()
+            imports: tuple[str, ...] = ()
             if contents is not None:
                 label = os.path.relpath(real, os.path.dirname(self._bundled.specs)) if self._is_bundled(real) else real
                 file = self._parse(Source(label, contents.decode("utf-8", "replace")), Report())
                 items = [item for item in file.items if isinstance(item, tree.Import)]
-                found = tuple([os.path.realpath(self._imported_path(real, item)) for item in items])
-            self._imported[real] = contents, found
+                imports = tuple([os.path.realpath(self._imported_path(real, item)) for item in items])
+            self._imported[real] = contents, imports
         return self._imported[real][1]
 
     def _imported_path(self, real: str, item: tree.Import) -> str:

@@ -90,10 +90,10 @@ def find_inner_runs(
     nodes, inner = [*range(len(calls))], list[CallRun]()
     position = 0
     while position < run.period:
-        found = _run_at(calls, holders, amounts, nodes, run.start + position, run.start + run.period)
-        if found is not None and is_single(found):
-            inner.append(found._replace(start=position))
-        position += 1 if found is None else found.period * found.iterations
+        repeat = _run_at(calls, holders, amounts, nodes, run.start + position, run.start + run.period)
+        if repeat is not None and is_single(repeat):
+            inner.append(repeat._replace(start=position))
+        position += 1 if repeat is None else repeat.period * repeat.iterations
     patterns = tuple([_pattern_of(calls, run, position) for position in range(run.period)])
     run = run._replace(inner=tuple(inner), addresses=patterns)
     return run._replace(addresses=_run_addresses(calls, run))

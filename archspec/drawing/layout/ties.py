@@ -112,17 +112,17 @@ def _limit(route: TieRoute, side: Side) -> float:
 
 def _outermost(plan: Plan, placed: DrawnShapes, id: int, other: int) -> int:
     """Return the outermost frame around a node that is not around another one; the node itself if there is none."""
-    around = {*_path(plan, other)}
-    return [node for node in _path(plan, id) if node == id or (node in placed.frames and node not in around)][-1]
+    shared = {*_path(plan, other)}
+    return [node for node in _path(plan, id) if node == id or (node in placed.frames and node not in shared)][-1]
 
 
 def _path(plan: Plan, id: int) -> list[int]:
     """Return a node and all nodes around it, innermost first."""
-    found, node = list[int](), id
+    path, node = list[int](), id
     while node:
-        found.append(node)
+        path.append(node)
         node = plan.nodes[node].parent or 0
-    return found
+    return path
 
 
 def _count_crossed(plan: Plan, placed: DrawnShapes, route: TieRoute, ends: tuple[int, int]) -> int:
@@ -130,11 +130,11 @@ def _count_crossed(plan: Plan, placed: DrawnShapes, route: TieRoute, ends: tuple
     count = 0
     for id, side in zip(ends, route.sides, strict=True):
         left, top, width, height = _shapes(placed)[id]
-        middle, around = top + min(height / 2, 24.0), {*_path(plan, id)}
+        middle, path = top + min(height / 2, 24.0), {*_path(plan, id)}
         limit = _limit(route, side)
         for other, (x, y, w, h) in placed.frames.items():
             is_beside = left + width <= x < limit if side == "right" else limit < x + w <= left
-            count += other not in around and is_beside and y <= middle <= y + h
+            count += other not in path and is_beside and y <= middle <= y + h
     return count
 
 

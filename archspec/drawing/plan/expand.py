@@ -413,12 +413,12 @@ def _name_operation(scope: Scope, call: Call, node: Node) -> None:
     if op is None:
         return
     if node.constants:
-        node.title = _with_constants(op, node.constants)
+        node.title = _format_constants(op, node.constants)
     elif op.commutative and op.symbol in _SIGNS:
         node.title, node.form = _SIGNS[op.symbol], "circle"
 
 
-def _with_constants(op: Op, constants: Mapping[str, object]) -> str:
+def _format_constants(op: Op, constants: Mapping[str, object]) -> str:
     """Return an operation with its inputs that are numbers: `+ 1`, `1 - x`, `max(0)`, `where(b = 0)`."""
     texts = {name: _number(value) for name, value in constants.items()}
     names = [input.name for input in op.inputs]
