@@ -204,6 +204,24 @@ def test_names_that_mean_something_else_are_refused(workspace: Workspace, tmp_pa
             renamed(place, name)
 
 
+def test_a_refused_rename_reads_no_other_file(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = analysed(workspace, tmp_path, RIGHT)
+    for number in range(5):
+        (tmp_path / f"user{number}.arch").write_text(RIGHT)
+    workspace.folders = [str(tmp_path)]
+    read: list[str] = []
+    analyse = workspace.analyse
+    monkeypatch.setattr(workspace, "analyse", lambda path, texts: read.append(path) or analyse(path, texts))
+    occurrence = first.occurrence_at(first.source.text.index("by = 2"))
+    assert occurrence is not None
+    with pytest.raises(UnsafeRenameError, match="already defined"):
+        rename(workspace, first, occurrence.symbol, "n")
+    rename(workspace, first, occurrence.symbol, "factor")
+    assert {*read} == {first.path}
+
+
 def test_files_are_read_again_after_they_are_closed(workspace: Workspace, tmp_path: Path) -> None:
     path = tmp_path / "net.arch"
     path.write_text(RIGHT)

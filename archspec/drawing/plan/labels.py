@@ -132,6 +132,8 @@ def _distinguish(plan: Plan, children: Sequence[Node]) -> None:
                 groups.setdefault(node.type, []).append((node, is_period or node.times != 1))
     for found in groups.values():
         repeated = [node for node, is_repeated in found if is_repeated]
+        if not repeated and all(last_segment(node.title).isdigit() for node, _ in found):  # stages
+            repeated = [node for node, _ in found]
         if repeated and len(found) > 1:
             texts = [", ".join(_differences(node, repeated)) for node, _ in found]
             if not all(texts):
