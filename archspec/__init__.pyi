@@ -27,6 +27,7 @@ from archspec.analysis.cost.memory import Activations as Activations
 from archspec.analysis.cost.memory import Memory as Memory
 from archspec.analysis.cost.memory import StoredBytes as StoredBytes
 from archspec.analysis.cost.memory import TrainingScheme as TrainingScheme
+from archspec.analysis.count.api import count as count
 from archspec.analysis.count.count import Count as Count
 from archspec.analysis.count.select import Selection as Selection
 from archspec.analysis.count.select import SelectionRule as SelectionRule
@@ -77,7 +78,9 @@ from archspec.core.diagnostics import Source as Source
 from archspec.core.diagnostics import Span as Span
 from archspec.drawing.figure.api import Figure as Figure
 from archspec.drawing.figure.api import figure as figure
+from archspec.drawing.graph.api import graph as graph
 from archspec.drawing.graph.network import Graph as Graph
+from archspec.drawing.page.view import ViewedPage as ViewedPage
 from archspec.drawing.page.view import view as view
 from archspec.formats.configs.configuration import Configuration as Configuration
 from archspec.ir.module import Type as Type

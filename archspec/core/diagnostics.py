@@ -118,6 +118,10 @@ class ArchError(Exception):
     def __reduce__(self) -> tuple[type[ArchError], tuple[list[Diagnostic]]]:
         return self.__class__, (self.diagnostics,)  # makes it picklable for other processes
 
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython shows in place of a traceback: the message alone."""
+        return str(self).splitlines()
+
 
 MAX_DIAGNOSTICS = 100
 MAX_CANDIDATES = 1_000

@@ -169,10 +169,6 @@ class Model:
 
         Raises ValueError for another `by`, or a negative depth.
         """
-        if by not in (None, "tensor", "layer", "block", "role"):
-            raise ValueError(f"by is 'tensor', 'layer', 'block' or 'role', not {by!r}")
-        if depth is not None and depth < 0:
-            raise ValueError(f"depth is 0 or more, not {depth}")
         from archspec.analysis.count.count import count
 
         return count(self._compilation.table, rules, by, depth)
@@ -206,7 +202,7 @@ class Model:
 
         depth = check_level(level, depth)
         graph = build_graph(self._compilation.body, self._compilation.table, level, depth, fold)
-        graph.set_preview(lambda: self._picture(level, depth))
+        graph.set_preview(lambda: self._picture(None if level == "layer" else level, depth))
         return graph
 
     def to_dict(self) -> Document:
@@ -224,7 +220,7 @@ class Model:
         """Return the picture of the model for a notebook."""
         return self._picture()
 
-    def _picture(self, level: str = "layer", depth: int | None = None) -> str:
+    def _picture(self, level: str | None = None, depth: int | None = None) -> str:
         """Return the picture of the model as SVG."""
         from archspec.drawing.api import picture
 

@@ -23,11 +23,19 @@ def test_flops_at_1_x_512(name: str, flops: int) -> None:
     assert cost.work.score_flops == cost.work.mix_flops
 
 
+def test_routed_experts_have_a_row_of_their_own() -> None:
+    cost = archspec.cost("deepseek-v3", batch=1, seq=128)
+    per_token = 8 * 3 * 7168 * 2048  # experts of a token, matrices of an expert, its sizes (section 4.2)
+    assert cost.work.expert_flops == 58 * 128 * 2 * per_token
+    (row,) = [line.split() for line in str(cost).splitlines() if "(experts)" in line]
+    assert row[:4] == ["(experts)", "routed", "experts", f"{58 * 128 * 2 * per_token:,}"]
+
+
 @pytest.mark.parametrize("seq", [512, 128])
 def test_what_other_tools_say_of_bert_differs_by_what_the_docs_say(seq: int) -> None:
     """Their numbers are measured; each is ours but for what it adds and leaves out."""
     model = archspec.load("bert-base-uncased")
-    macs, scores, mixes, _ = archspec.cost(model, batch=1, seq=seq).work
+    macs, scores, mixes, *_ = archspec.cost(model, batch=1, seq=seq).work
     attention = scores + mixes
     norms, softmax, params = 25 * seq * 768, 12 * 12 * seq * seq, model.params.total
     biases = 12 * seq * (4 * 768 + 3072 + 768) + 768

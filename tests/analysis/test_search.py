@@ -115,6 +115,19 @@ def test_conditions_with_formulas_are_tried_before_designs_are_compiled(tmp_path
 # Lines ----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("columns", [1, 4])  # designs that are compiled, and designs with formulas
+def test_refusals_are_counted_by_reason(tmp_path: Path, columns: int) -> None:
+    path = tmp_path / "net.arch"
+    text = TABLE.format(lines="return x + embedding(min(arange(seq), d - 1), .table)")
+    path.write_text(text.replace("  table:", '  require n % 4 == 0\n  require n > d, "n is too small"\n  table:'))
+    widths, depths = range(6, 11), range(7, 7 + columns)
+    found = archspec.search(str(path), {"n": widths, "d": depths})
+    expected = {f"`n % 4 == 0` ({path}:7)": 4 * columns, f"`n > d` ({path}:8)": sum(d >= 8 for d in depths)}
+    assert found.tally.refusals == {reason: number for reason, number in expected.items() if number}
+    assert sum(found.tally.refusals.values()) == found.tally.refused
+    assert f"refused: {4 * columns} because of `n % 4 == 0`" in str(found)
+
+
 def test_a_line_is_the_design(folder: Path) -> None:
     spec = Path(in_folder(folder, "variants"))
     vary = {"Layer": ["BertLayer", "PreNormLayer"], "hidden": [8, 12], "activation": ["relu", "gelu"], "eps": [1e-5]}

@@ -478,7 +478,7 @@ def test_processes_measure_the_same(spec: str, processes: list[Inline]) -> None:
     compiler = api.Compiler(archspec.pipeline.locate.locate(spec), {})
     designs = [{"width": width} for width in range(-1, 34)]
     expected = [compiler.measure(values, PARAMS) for values in designs]
-    assert expected[:2] == [None, None] and expected[2:4] == [[8], [24]]
+    assert [type(row) for row in expected[:2]] == [compilations.Refusal] * 2 and expected[2:4] == [[8], [24]]
     before = signal.getsignal(signal.SIGINT)
     with compilations.open_pool(compiler, 2) as pool:
         assert list(pool.measure(designs[:16], PARAMS)) == expected[:16] and not processes

@@ -204,6 +204,24 @@ def test_names_that_mean_something_else_are_refused(workspace: Workspace, tmp_pa
             renamed(place, name)
 
 
+def test_a_refused_rename_reads_no_other_file(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = analysed(workspace, tmp_path, RIGHT)
+    for number in range(5):
+        (tmp_path / f"user{number}.arch").write_text(RIGHT)
+    workspace.folders = [str(tmp_path)]
+    read: list[str] = []
+    analyse = workspace.analyse
+    monkeypatch.setattr(workspace, "analyse", lambda path, texts: read.append(path) or analyse(path, texts))
+    occurrence = first.occurrence_at(first.source.text.index("by = 2"))
+    assert occurrence is not None
+    with pytest.raises(UnsafeRenameError, match="already defined"):
+        rename(workspace, first, occurrence.symbol, "n")
+    rename(workspace, first, occurrence.symbol, "factor")
+    assert {*read} == {first.path}
+
+
 def test_files_are_read_again_after_they_are_closed(workspace: Workspace, tmp_path: Path) -> None:
     path = tmp_path / "net.arch"
     path.write_text(RIGHT)
@@ -231,9 +249,14 @@ def test_documents_are_published_when_they_are_saved_and_closed() -> None:
         publish=lambda uri: calls.append(uri),
         files=SimpleNamespace(close=lambda path: calls.append(path)),
         text_document_publish_diagnostics=lambda given: calls.append((given.uri, list(given.diagnostics))),
+        client_capabilities=SimpleNamespace(workspace=None),
+        workspace_code_lens_refresh=lambda given: calls.append("refresh"),
     )
     server.did_save(made, None)  # type: ignore[arg-type]
     assert calls == ["file:///a.arch", "file:///b.arch"]
+    made.client_capabilities.workspace = SimpleNamespace(code_lens=SimpleNamespace(refresh_support=True))
+    server.did_save(made, None)  # type: ignore[arg-type]
+    assert calls[2:] == ["file:///a.arch", "file:///b.arch", "refresh"]
     calls.clear()
     server.did_close(made, SimpleNamespace(text_document=SimpleNamespace(uri="file:///a.arch")))  # type: ignore[arg-type]
     assert calls == ["/a.arch", ("file:///a.arch", [])]

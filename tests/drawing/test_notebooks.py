@@ -5,6 +5,7 @@ import pickle
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -112,6 +113,38 @@ def test_a_table_of_a_large_graph_is_cut(monkeypatch: pytest.MonkeyPatch) -> Non
         shown = ElementTree.fromstring(graph.copy()._repr_html_())
         assert len([*shown.iter("tr")]) == 1 + most
         assert "".join(shown.itertext()).endswith(more) and ("more nodes" in graph.copy()._repr_html_()) == bool(more)
+
+
+def test_functions_show_what_the_commands_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = archspec.load("gpt2", layers=2)
+    assert archspec.count("gpt2", "role", layers=2).to_dict() == model.count("role").to_dict()
+    assert archspec.count(model, depth=1).to_dict() == model.count(depth=1).to_dict()
+    assert archspec.graph("gpt2", "block", layers=2)._repr_html_() == model.graph("block")._repr_html_()
+    assert archspec.figure(model)._repr_svg_().startswith("<svg")
+    for function in (archspec.count, archspec.graph):
+        with pytest.raises(TypeError, match="takes no overrides"):
+            function(model, layers=3)
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    path = archspec.view(model)
+    frame = ElementTree.fromstring(path._repr_html_())
+    page = Path(path).read_text(encoding="utf-8")
+    assert (frame.tag, frame.attrib["srcdoc"].split()) == ("iframe", page.split())
+    assert opened == [Path(path).as_uri()]
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=None)))
+    Path(archspec.view(model)).unlink()
+    Path(path).unlink()
+    assert len(opened) == 1
+
+
+def test_an_error_in_a_cell_is_its_message(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(archspec.ArchError) as caught:
+        archspec.load("bert-bse")
+    assert caught.value._render_traceback_() == str(caught.value).splitlines()
+    shells = pytest.importorskip("IPython.core.interactiveshell")
+    shell = shells.InteractiveShell()
+    shell.run_cell("import archspec; archspec.load('bert-bse')")
+    assert capsys.readouterr().out.strip() == str(caught.value)
 
 
 CELLS = [

@@ -325,6 +325,12 @@ def test_fingers(opened: Callable[..., Page]) -> None:
     assert shown.run("document.querySelectorAll('.node').length") != count
 
 
+def test_a_phone_shows_the_picture_on_two_thirds_of_its_height(opened: Callable[..., Page]) -> None:
+    shown = opened(touch=True, width=390, height=844)
+    assert shown.run("document.getElementById('view').clientHeight") >= 844 * 2 / 3
+    assert shown.run("document.documentElement.scrollWidth") == 390
+
+
 def test_another_window_size_fits_the_picture_again(opened: Callable[..., Page]) -> None:
     shown = opened()
     shown.key("f")

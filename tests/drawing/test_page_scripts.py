@@ -49,6 +49,7 @@ def cases(plan: Plan) -> list[tuple[list[int], Coloring, str]]:
         (blocks, "params", "light"),
         (boxes[::2], "flops", "dark"),
         (boxes[::3], "bytes", "light"),
+        (plan.opened, "role", "light"),
     ]
 
 
@@ -235,6 +236,30 @@ def test_values_come_from_layers_blocks_and_functions() -> None:
     assert makers[f"{attention}#attention.0", 3] == ("input:attention_mask", ["key_mask"])
     assert makers["encoder.layer.*.attention.output.dense", 0] == (attention, [])
     assert makers["pooler.dense", 0] == ("encoder.layer.*", ["first"])
+
+
+def test_only_the_lines_of_a_node_are_marked() -> None:
+    plan, data = script_plan(archspec.load("bert-base-uncased"))
+    ids = {node.name: node.id for node in plan.nodes}
+    code = """
+      const source = (owner, value) => plan.node(owner).contents.values[value].from ?? 0;
+      const ends = (wire) => [wire[0], source(wire[0], wire[1]), wire[2]];
+      return input.ids.map((id) => [...plan.wiresAround(id)].map((wire) => ends(wire.split(".").map(Number))));
+    """
+    attention = "encoder.layer.*.attention.self"
+    names = {id: name for name, id in ids.items()} | {0: ""}
+    wires = [
+        {(names[owner], names[source], names[to]) for owner, source, to in found}
+        for found in scripts.run(code, data, ids=[ids[f"{attention}.query"], ids["encoder.layer.*"]])
+    ]
+    assert {wire for wire in wires[0] if wire[0] in ("", "encoder.layer.*", attention)} == {
+        ("", "embeddings.LayerNorm", "encoder.layer.*"),
+        ("encoder.layer.*", "", attention),
+        (attention, "", f"{attention}.query"),
+        (attention, f"{attention}.query", f"{attention}#split_heads.0"),
+    }
+    around = {to for owner, _, to in wires[1] if not owner}
+    assert around == {"encoder.layer.*", "#first.0", "output:last_hidden_state"}
 
 
 def is_inside_layer(plan: Plan, id: int) -> bool:

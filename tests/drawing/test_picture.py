@@ -124,10 +124,56 @@ def test_a_period_is_one_frame() -> None:
     plan = build_plan(archspec.load("modernbert-base"))
     top = plan.children(plan.nodes[0])
     (period,) = [node for node in top if node.kind == "period"]
-    assert (period.times, len(plan.children(period)), period.title) == (7, 3, "layers.1\N{EN DASH}21")
-    assert [node.differs for node in plan.children(period)] == ["local", "local", "not local"]
+    assert (period.times, period.type, period.title) == (7, "period of 3", "layers.1\N{EN DASH}21")
+    assert period.badge is not None and period.badge[0] == "\N{MULTIPLICATION SIGN} 7"
+    assert [(node.times, node.differs) for node in plan.children(period)] == [(2, "local"), (1, "not local")]
+    assert [node.title for node in plan.children(period)] == [
+        "layers.1-2,4-5,7-8,10-11,...,19-20",
+        "layers.3,6,9,12,...,21",
+    ]
     (apart,) = [node for node in top if node.title == "layers.0"]
     assert apart.differs == "first, not local" and apart.times == 1
+
+
+def test_layers_that_look_alike_say_what_differs() -> None:
+    def texts(name: str, around: str) -> dict[str, str]:
+        plan = build_plan(archspec.load(name))
+        (outer,) = [node for node in plan.nodes if node.name == around]
+        return {node.title: node.differs for node in plan.children(outer) if node.differs}
+
+    assert texts("t5-small", "encoder") == {
+        "block.0": "with relative_attention_bias",
+        "block.1-5": "without relative_attention_bias",
+    }
+    assert texts("swin-tiny", "encoder.layers.0") == {"blocks.0": "shift = 0", "blocks.1": "shift = 3"}
+    assert texts("gpt-oss-20b", "model.layers.0,2,4,6,...,22") == {"mlp": "router: 4 of 32 experts"}
+
+
+def test_outputs_that_nothing_uses_have_no_lines() -> None:
+    plan = build_plan(archspec.load("clip-vit-base-patch32"))
+    towers = [node for node in plan.children(plan.nodes[0]) if node.title in ("text_model", "vision_model")]
+    assert [tower.outputs for tower in towers] == [1, 1]
+
+
+def test_the_line_between_tied_weights_crosses_no_other_frame() -> None:
+    plan = build_plan(archspec.load("whisper-tiny"))
+    drawing = Drawing(plan, Paint(plan, LIGHT))
+    drawing.contents(layout(plan, find_open_nodes(plan, "layer", None)), 0.0, 0.0, 0)
+    (line,) = tie_lines(plan, drawing.placed)
+    (encoder,) = [node.id for node in plan.nodes if node.name == "model.encoder"]
+    x, y, w, h = drawing.placed.frames[encoder]
+    assert not [(a, b) for a, b in line.points if x < a < x + w and y < b < y + h]
+    assert min(a for a, _ in line.points) > x + w or min(b for _, b in line.points) > y + h
+
+
+def test_what_is_open_at_first() -> None:
+    def names(model: str) -> list[str]:
+        plan = build_plan(archspec.load(model))
+        return [plan.nodes[id].name for id in plan.opened]
+
+    assert names("bert-base-uncased") == ["encoder.layer.*", "encoder.layer.*.attention.self"]
+    assert names("deepseek-v3")[:2] == ["model", "model.layers.3-60"]
+    assert len([name for name in names("swin-tiny") if name.count(".") == 2]) == 1
 
 
 def test_the_same_weights_again_have_no_sheets() -> None:

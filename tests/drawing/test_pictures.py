@@ -21,6 +21,8 @@ PICTURES = {
     "sides-2": "sides.arch:sides --depth 2",
     "columns-2": "sides.arch:columns --depth 2",
     "repeats-1": "repeats.arch --depth 1",
+    "opened": "opened.arch",
+    "opened-all": "opened.arch --open",
     "repeats-2": "repeats.arch --depth 2",
 }
 

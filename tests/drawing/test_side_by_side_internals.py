@@ -350,6 +350,12 @@ def test_blocks_that_are_drawn_apart_are_added_as_a_whole() -> None:
     assert marked(b)["l.2"] == "added"
 
 
+def test_a_changed_layer_says_what_differs() -> None:
+    a, b = archspec.load("bert-base-uncased"), archspec.load("roberta-base")
+    shown = diffs.picture(archspec.diff(a, b), a, b)
+    assert shown.count(">eps = 1e-05 (A: 1e-12)<") == 3
+
+
 def test_models_have_letters() -> None:
     model = net("a")
     names = [panel.name for panel in compared(*[model] * 28)]

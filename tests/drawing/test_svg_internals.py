@@ -12,7 +12,7 @@ from archspec.core.algebra import evaluate
 from archspec.drawing.api import build_plan, find_open_nodes, picture
 from archspec.drawing.layout.layout import layout
 from archspec.drawing.plan.metrics import shorten_text, width
-from archspec.drawing.svg.legend import percent
+from archspec.drawing.svg.legend import role_share
 from archspec.drawing.svg.paint import Paint
 from archspec.drawing.svg.svg import svg
 from archspec.drawing.svg.theme import DARK, LIGHT, Theme, contrast, heat_color, role_styles
@@ -89,8 +89,8 @@ def test_texts_are_shortened_in_the_middle() -> None:
 
 
 def test_shares_have_one_decimal() -> None:
-    assert [percent(part, 1000) for part in (0, 1, 15, 1000)] == ["tied", "0.1 %", "1.5 %", "100.0 %"]
-    assert percent(1, 1001) == "< 0.1 %"
+    assert [role_share(part, 1000) for part in (0, 1, 15, 1000)] == ["tied", "0.1 %", "1.5 %", "100.0 %"]
+    assert (role_share(1, 1001), role_share(1, 2001)) == ("0.1 %", "< 0.1 %")
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from archspec.core.record import Record
 from archspec.core.reports.results import Result
 from archspec.ir.index_ranges import dimensions
 from archspec.ir.module import Body
+from archspec.ir.ops import OPS
 from archspec.ir.origins import InputOrigins, Origins
 from archspec.ir.structure.attention import AttentionTracer, BodyContext
 from archspec.ir.table import Table
@@ -31,7 +32,8 @@ class OperationCounts(Record):
     """Counts of operations: the multiply-accumulates of matrix products, and elementwise operations.
 
     `macs` includes `score_macs`, from attention scores (queries by keys), and `mix_macs`, from attention mixes
-    (probabilities by values). A multiply-accumulate is 2 FLOPs. Each count is an integer, or a `Polynomial` in the
+    (probabilities by values), and `expert_macs`, from products with the experts that a token is routed to. A
+    multiply-accumulate is 2 FLOPs. Each count is an integer, or a `Polynomial` in the
     dimensions that have no size.
     """
 
@@ -39,6 +41,7 @@ class OperationCounts(Record):
     score_macs: Quantity = 0
     mix_macs: Quantity = 0
     elementwise: Quantity = 0
+    expert_macs: Quantity = 0
 
     @property
     def flops(self) -> Quantity:
@@ -51,6 +54,10 @@ class OperationCounts(Record):
     @property
     def mix_flops(self) -> Quantity:
         return 2 * self.mix_macs
+
+    @property
+    def expert_flops(self) -> Quantity:
+        return 2 * self.expert_macs
 
 
 class ModuleCost(Record):
@@ -196,7 +203,8 @@ class _Work:
             if macs or work.elementwise:
                 scores = macs if part is not None and part.name == "score" else 0
                 mixes = macs if part is not None and part.name == "mix" else 0
-                own_counts.append((OperationCounts(macs, scores, mixes, work.elementwise), 1))
+                routed = macs if any(input.indexes for input in OPS[call.type].inputs) else 0
+                own_counts.append((OperationCounts(macs, scores, mixes, work.elementwise, routed), 1))
         result: WorkByAddress = {}
         for (address, inner, call_context, call_inputs), times in nested.items():
             for relative_address, (applied, figures) in self.by_address(inner, call_context, call_inputs).items():

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable
 from archspec.analysis.cost import decoding_report
 from archspec.analysis.cost.cost import NO_OPERATIONS, Cost, ModuleCost, OperationCounts, add_scaled
 from archspec.analysis.cost.memory import Activations, StoredBytes, byte_count
-from archspec.core.addresses import join
+from archspec.core.addresses import join, parent
 from archspec.core.addresses.tree import AddressTree, Node
 from archspec.core.algebra import weighted_sum
 from archspec.core.record import Record
@@ -17,10 +17,10 @@ from archspec.core.reports.tables import Column, Row, View, columns
 from archspec.core.reports.text import active, beside, flops, size, title
 from archspec.ir.work import Quantity
 
-# The tree of addresses: equal numbered components are shown once, the products of attention separately.
+# The tree of addresses: equal numbered components are shown once, the products of attention and of experts separately.
 
-SCORES, MIX = "(scores)", "(mix)"
-"""The last segments of the rows of attention's products, which cannot occur in an address."""
+SCORES, MIX, EXPERTS = "(scores)", "(mix)", "(experts)"
+"""The last segments of the rows of products that are shown apart, which cannot occur in an address."""
 
 
 class CostRow(Record):
@@ -81,26 +81,34 @@ def tree(cost: Cost, depth: int | None = None, *, fold: bool = True) -> list[Cos
 
 
 def _build_tree(cost: Cost) -> AddressTree[ModuleCost, _NodeSum]:
-    """Build the tree of all modules; the products of attention follow the modules that contain them."""
+    """Build the tree of all modules; the products of attention and of experts follow the modules that contain them.
+
+    The experts of a module without others inside it have no separate row.
+    """
     addresses: AddressTree[ModuleCost, _NodeSum] = AddressTree(_NodeSum(NO_OPERATIONS, 0, 0))
+    containers = {parent(module.address) for module in cost.modules}
     for module in cost.modules:
-        _add_module(addresses, module._replace(own=_without_attention(module.own)))
+        _add_module(addresses, module._replace(own=_subtract_parts(module.own, module.address in containers)))
     for module in cost.modules:
-        scores, mixes = module.own.score_macs, module.own.mix_macs
-        for segment, work in (
-            (SCORES, OperationCounts(scores, score_macs=scores)),
-            (MIX, OperationCounts(mixes, mix_macs=mixes)),
+        own = module.own
+        experts = own.expert_macs if module.address in containers else 0
+        for segment, type, work in (
+            (SCORES, "matmul", OperationCounts(own.score_macs, score_macs=own.score_macs)),
+            (MIX, "matmul", OperationCounts(own.mix_macs, mix_macs=own.mix_macs)),
+            (EXPERTS, "routed experts", OperationCounts(experts, expert_macs=experts)),
         ):
             if work.macs:
                 address = join(module.address, segment)
-                _add_module(addresses, ModuleCost(address, "matmul", module.applied, work, parameters=0, trainable=0))
+                _add_module(addresses, ModuleCost(address, type, module.applied, work, parameters=0, trainable=0))
     return addresses
 
 
-def _without_attention(counts: OperationCounts) -> OperationCounts:
-    if not (counts.score_macs or counts.mix_macs):
+def _subtract_parts(counts: OperationCounts, has_experts_apart: bool) -> OperationCounts:
+    """Return counts without the products that have rows of their own."""
+    experts = counts.expert_macs if has_experts_apart else 0
+    if not (counts.score_macs or counts.mix_macs or experts):
         return counts
-    macs = weighted_sum([(counts.macs, 1), (counts.score_macs, -1), (counts.mix_macs, -1)])
+    macs = weighted_sum([(counts.macs, 1), (counts.score_macs, -1), (counts.mix_macs, -1), (experts, -1)])
     return OperationCounts(macs, elementwise=counts.elementwise)
 
 

@@ -29,5 +29,9 @@ class Count(Result):
 
 
 def count(table: Table, rules: Sequence[SelectionRule] = (), by: str | None = None, depth: int | None = None) -> Count:
-    """Select tensors of a model by the rules."""
+    """Select tensors of a model by the rules. Raises ValueError for another `by`, or a negative depth."""
+    if by not in (None, "tensor", "layer", "block", "role"):
+        raise ValueError(f"by is 'tensor', 'layer', 'block' or 'role', not {by!r}")
+    if depth is not None and depth < 0:
+        raise ValueError(f"depth is 0 or more, not {depth}")
     return Count(table, rules, select(table, rules), by, depth)

@@ -12,7 +12,7 @@ from archspec.core.reports.tables import shape
 from archspec.core.reports.text import titles
 from archspec.drawing.api import build_plan, find_open_nodes
 from archspec.drawing.plan.correspondence import Correspondence, key_from
-from archspec.drawing.plan.labels import annotate
+from archspec.drawing.plan.labels import annotate, setting
 from archspec.drawing.plan.plan import Node, Plan
 from archspec.drawing.svg.marks import Kind, Mark
 from archspec.drawing.svg.panels import Panel, side_by_side
@@ -28,6 +28,9 @@ _KEY: list[tuple[Kind | None, str]] = [
     ("changed", "changed, or contains changes"),
     (None, "A: the value in A"),
 ]
+
+MAX_REASONS = 2
+"""Maximum number of reasons for a difference that are written into a box."""
 
 MAX_TOOLTIP_LENGTH = 400
 """Maximum length of a tooltip."""
@@ -100,6 +103,7 @@ class _Marking:
         self.names = names
         self.changes: dict[int, dict[str, Kind]] = {}
         self.notes: dict[int, dict[str, None]] = {}
+        self.reasons: dict[int, dict[str, None]] = {}
         self.tensors: dict[int, set[str]] = {}
         self.complete: set[int] = set()
         self.one_sided: Kind = "added" if side else "removed"
@@ -131,10 +135,24 @@ class _Marking:
             node = self.plan.nodes[id]
             kind = self._combine_kinds(node, set(kinds.values()))
             marks[id] = Mark(kind, _shorten("; ".join(kinds)))
-            notes = [note for note in self.notes.get(id, ()) if note]
-            if self.side == 1 and kind == "changed" and node.form == "box" and notes:
-                annotate(node, f"A: {', '.join(notes)}")
+            if self.side == 1 and kind == "changed" and node.form == "box":
+                self._annotate(node, correspondence.node(1, id, 0))
         return marks
+
+    def _annotate(self, node: Node, counterpart: Node | None) -> None:
+        """Write into a changed box of B what it is in A, and why its computation differs."""
+        notes = [note for note in self.notes.get(node.id, ()) if note]
+        if notes:
+            annotate(node, f"A: {', '.join(notes)}")
+            return
+        if counterpart is not None and counterpart.type == node.type:
+            before, after = counterpart.hyperparameters or {}, node.hyperparameters or {}
+            for name in [name for name in after if name in before and before[name] != after[name]][:MAX_REASONS]:
+                earlier = setting(name, before[name])
+                annotate(node, f"{setting(name, after[name])} (A: {earlier.removeprefix(f'{name} = ')})")
+        if not node.differs:
+            for reason in [*self.reasons.get(node.id, ())][:MAX_REASONS]:
+                annotate(node, reason)
 
     def _combine_kinds(self, node: Node, kinds: set[Kind]) -> Kind:
         """Return the kind of several changes. A node that is added or removed in part is changed."""
@@ -184,6 +202,9 @@ class _Marking:
                     self._mark_model(change, text)
                     continue
                 self._record(id, text, kind, change.before if change.kind == "times" else "")
+                if change.kind in ("computes", "reads", "returns"):
+                    reason = f"{change.kind} {change.after or 'nothing'} (A: {change.before or 'nothing'})"
+                    self.reasons.setdefault(id, {})[reason] = None
                 if kind == self.one_sided and self._is_exact(id, address):
                     self.complete.add(id)
 

@@ -6,10 +6,11 @@ import signal
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import current_thread, main_thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from archspec.analysis.search.quantities import Quantity, measure
-from archspec.core.diagnostics import ArchError, Diagnostic, Report
+from archspec.core.diagnostics import ArchError, Diagnostic, Report, Span
+from archspec.core.record import Record
 from archspec.ir.table import PlainValue
 from archspec.pipeline.compile import compile_location
 from archspec.pipeline.files import read_once
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
     from archspec.pipeline.locate import Location
 
+Measurement: TypeAlias = "list[PlainValue] | Refusal"
+"""The quantities of a design, or why the spec refuses it."""
+
 MAX_TASK_DESIGNS = 16
 """Maximum number of designs in one task of a process."""
 
@@ -27,6 +31,13 @@ _USAGE = frozenset(
     {"usage", "unknown-argument", "unused-hyperparameter", "bad-override", "missing-package", "internal"}
 )
 """Codes of errors that are not caused by the values of one design."""
+
+
+class Refusal(Record):
+    """The reason why the spec refuses a design, and the `place` that it has in common with other refusals."""
+
+    place: str
+    text: str
 
 
 class Compiler:
@@ -40,14 +51,14 @@ class Compiler:
         """Compile a design. Raises ArchError if the spec refuses it."""
         return compile_location(self.location, {**self.overrides, **values})[0]
 
-    def measure(self, values: Mapping[str, PlainValue], quantities: Sequence[Quantity]) -> list[PlainValue] | None:
-        """Return the quantities of a design; None if the spec refuses it. Raises ArchError for all other errors."""
+    def measure(self, values: Mapping[str, PlainValue], quantities: Sequence[Quantity]) -> Measurement:
+        """Return the quantities of a design, or why the spec refuses it. Raises ArchError for all other errors."""
         try:
             model = self.compile(values)
             return [measure(model, quantity) for quantity in quantities]
         except ArchError as error:
             if is_refusal(error):
-                return None
+                return _refusal(error)
             raise
 
 
@@ -57,6 +68,22 @@ def is_refusal(error: ArchError) -> bool:
     return all(diagnostic.code not in _USAGE for diagnostic in errors) and any(
         diagnostic.span is not None or diagnostic.code == "bad-size" for diagnostic in errors
     )
+
+
+def _refusal(error: ArchError) -> Refusal:
+    """Return the reason of an error: the condition of a `require`, or else the message."""
+    diagnostic = next(diagnostic for diagnostic in error.diagnostics if diagnostic.severity == "error")
+    condition = next((note.span for note in diagnostic.notes if note.span), None) or diagnostic.span
+    if diagnostic.code == "require" and condition is not None:
+        text = describe_condition(condition)
+        return Refusal(text, text)
+    where = f" ({diagnostic.span.location})" if diagnostic.span is not None else ""
+    return Refusal(f"{diagnostic.code}{where}", f"{diagnostic.message}{where}")
+
+
+def describe_condition(span: Span) -> str:
+    """Return the source of a condition that some designs do not meet, and where it is."""
+    return f"`{' '.join(span.source.text[span.start : span.end].split())}` ({span.location})"
 
 
 class Pool:
@@ -72,8 +99,8 @@ class Pool:
 
     def measure(
         self, designs: Sequence[Mapping[str, PlainValue]], quantities: Sequence[Quantity]
-    ) -> Iterator[list[PlainValue] | None]:
-        """Yield the quantities of designs in their order; None for one that the spec refuses."""
+    ) -> Iterator[Measurement]:
+        """Yield the quantities of designs in their order, or why the spec refuses one."""
         if self.jobs == 1 or len(designs) <= MAX_TASK_DESIGNS:
             for values in designs:
                 yield self.compiler.measure(values, quantities)
@@ -84,7 +111,7 @@ class Pool:
         with _interrupts_ignored():  # `submit` starts processes, which inherit the handler
             tasks = [self._executor.submit(_measure_designs, self.compiler, part, quantities) for part in parts]
         for task in tasks:
-            outcome: list[list[PlainValue] | None] | list[Diagnostic] = task.result()
+            outcome: list[Measurement] | list[Diagnostic] = task.result()
             if outcome and isinstance(outcome[0], Diagnostic):
                 raise ArchError([item for item in outcome if isinstance(item, Diagnostic)])
             yield from (item for item in outcome if not isinstance(item, Diagnostic))
@@ -136,7 +163,7 @@ def _interrupts_ignored() -> Generator[None]:
 
 def _measure_designs(
     compiler: Compiler, designs: Sequence[Mapping[str, PlainValue]], quantities: Sequence[Quantity]
-) -> list[list[PlainValue] | None] | list[Diagnostic]:
+) -> list[Measurement] | list[Diagnostic]:
     """Measure designs in a process of the pool. Returns the diagnostics of an error, because they can be pickled."""
     try:
         return [compiler.measure(values, quantities) for values in designs]

@@ -6,14 +6,15 @@ each of its values, and further formulas are derived. Designs that no formula co
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from archspec.analysis.formula import measures
 from archspec.analysis.formula.assumptions import Solver
 from archspec.analysis.formula.derivation import derive
 from archspec.analysis.formula.restarts import Assumption
-from archspec.analysis.search.columns import Column, Scalar, as_exact, numpy
-from archspec.analysis.search.compilations import Compiler
+from archspec.analysis.search.columns import Array, Column, Scalar, as_exact, numpy
+from archspec.analysis.search.compilations import Compiler, describe_condition
 from archspec.analysis.search.polynomials import find_where_holds
 from archspec.analysis.search.quantities import COMPILED_ONLY, Quantity, measure
 from archspec.analysis.search.space import Designs, plain_value
@@ -48,7 +49,7 @@ class Regions:
         self.compiler = compiler
         self.fixed = fixed
         self.quantities = [quantity for quantity in quantities if quantity.kind not in COMPILED_ONLY]
-        self.refused = 0
+        self.refusals = Counter[str]()
         self.reason = ""  # why some designs have no formula
         self._checked: set[int] = set()  # identities of formulas for which one refused design was compiled
         self._formulas: dict[tuple[tuple[str, PlainValue], ...], Formulas | None] = {}
@@ -89,6 +90,7 @@ class Regions:
         columns = {name: designs.columns[name] for name in formulas.open}
         uncovered, refused = np.zeros(length, dtype=bool), np.zeros(length, dtype=bool)
         suspects: dict[str, None] = {}
+        unmet: list[tuple[str, Array]] = []
         for name, column in columns.items():
             if column.low < 1 and bool((column.values < 1).any()):
                 uncovered |= column.values < 1
@@ -98,6 +100,7 @@ class Regions:
             fails = ~find_where_holds(assumption, safe, length)
             if assumption.is_required:
                 refused |= fails
+                unmet.append((describe_condition(assumption.span), fails))
             elif bool((fails & ~uncovered).any()):
                 uncovered |= fails
                 cause = f"`{assumption.written}` ({assumption.span.location})"
@@ -108,7 +111,10 @@ class Regions:
             if id(formulas) not in self._checked:
                 self._checked.add(id(formulas))
                 self._check_refused(designs.take(refused))
-            self.refused += int(refused.sum())
+            left = refused
+            for condition, fails in unmet:
+                self.refusals[condition] += int((left & fails).sum())
+                left = left & ~fails
         covered = designs.take(~(uncovered | refused))
         covered.formulas = formulas.quantities
         covered.quantities = dict(formulas.constants)

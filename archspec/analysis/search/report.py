@@ -11,6 +11,9 @@ from archspec.ir.table import PlainValue
 
 LINE = "arch"
 
+MAX_REASONS = 5
+"""Maximum number of reasons for refusals that are listed."""
+
 
 def page(result: SearchResult, format: str = "table") -> Page:
     """Return the report."""
@@ -48,6 +51,7 @@ def contents(result: SearchResult) -> Document:
             "designs": tally.designs,
             "examined": tally.examined,
             "refused": tally.refused,
+            "refusals": dict(tally.refusals),
             "satisfying": tally.answers,
             "compiled": tally.compiled,
             "interrupted": tally.is_interrupted,
@@ -106,6 +110,10 @@ def _facts(result: SearchResult) -> list[str]:
         else number(tally.designs, "design")
     )
     facts = [f"{examined}: {tally.refused:,} refused by the spec, {tally.answers:,} satisfying the conditions"]
+    reasons = [f"{count:,} because of {reason}" for reason, count in tally.refusals.items()]
+    hidden = sum([*tally.refusals.values()][MAX_REASONS:])
+    reasons[MAX_REASONS:] = [f"{hidden:,} for other reasons"] if hidden else []
+    facts += [f"refused: {reason}" for reason in reasons]
     if tally.is_interrupted:
         facts.insert(0, "interrupted: the designs found so far are listed")
     if tally.compiled:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from archspec.analysis.search.columns import (
@@ -16,7 +17,7 @@ from archspec.analysis.search.columns import (
     is_column,
     numpy,
 )
-from archspec.analysis.search.compilations import Compiler, Pool
+from archspec.analysis.search.compilations import Compiler, Pool, Refusal
 from archspec.analysis.search.conditions import Expression, evaluate_expression
 from archspec.analysis.search.quantities import COMPILED_ONLY, Quantity
 from archspec.analysis.search.regions import Regions
@@ -46,6 +47,8 @@ class SearchCounts(Node):
     is_interrupted: bool = False
     reason: str | None = None
     """The reason for compilations."""
+    refusals: Mapping[str, int] = {}
+    """The number of refused designs for each reason, the most frequent first."""
 
 
 def examine(
@@ -89,16 +92,21 @@ class _Search:
         self.seen = 0
         self.answers = 0
         self.compiled = 0
-        self.refused = 0
+        self.refusals = Counter[str]()
+        self._texts: dict[str, str] = {}  # of refusals, by their place
         self.reason = ""
         self._regions: dict[str, Regions] = {}
 
     def tally(self, previous: SearchCounts, examined: int) -> SearchCounts:
-        refused = self.refused + sum(regions.refused for regions in self._regions.values())
+        refusals = sum([regions.refusals for regions in self._regions.values()], self.refusals)
+        texts = Counter[str]()
+        for place, number in refusals.most_common():
+            texts[self._texts.get(place, place)] += number
         reasons = [regions.reason for regions in self._regions.values()] + [self.reason]
         return previous.replace(
             examined=previous.examined + examined,
-            refused=refused,
+            refused=refusals.total(),
+            refusals=dict(texts),
             answers=self.answers,
             compiled=self.compiled,
             reason=next(filter(None, reasons), None) if self.compiled else None,
@@ -141,12 +149,15 @@ class _Search:
             part = designs.take(slice(start, start + chunk_size))
             chunk_values = [_design_values(part, position) for position in range(len(part))]
             measurements = list(self.pool.measure(chunk_values, unknown))
-            accepted = [position for position, values in enumerate(measurements) if values is not None]
+            accepted = [position for position, row in enumerate(measurements) if not isinstance(row, Refusal)]
             self.compiled += len(part)
-            self.refused += len(part) - len(accepted)
+            for row in measurements:
+                if isinstance(row, Refusal):
+                    self.refusals[row.place] += 1
+                    self._texts.setdefault(row.place, row.text)
             part = part.take(numpy().array(accepted, dtype=int))
             for i, quantity in enumerate(unknown):
-                values = [row[i] for row in measurements if row is not None]
+                values = [row[i] for row in measurements if not isinstance(row, Refusal)]
                 part.quantities[quantity] = _pack_values(quantity, values)
             self._collect(filter_designs(part, conditions), len(chunk_values))
             if progress is not None:

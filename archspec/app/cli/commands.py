@@ -90,9 +90,10 @@ def _graph(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--level",
         choices=("layer", "block", "op"),
-        help="type of the nodes (default: layer, or block with --depth)",
+        help="type of the nodes (default: layer, or block with --depth; in svg, png, pdf, what fits)",
     )
     parser.add_argument("--depth", metavar="N", type=parse_depth, help="expand N levels of blocks")
+    parser.add_argument("--open", action="store_true", help="open all blocks; for svg, png, pdf")
     parser.add_argument(
         "--to",
         "--format",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from archspec.app.lsp.observations import ObservedDeclaration, count_parameters
@@ -16,7 +17,6 @@ from archspec.core.record import Record
 from archspec.ir.module import Module, Type
 from archspec.ir.ops import Op
 from archspec.ir.ops.record import REQUIRED
-from archspec.language.syntax import tree
 
 
 def hover(analysis: Analysis, offset: int) -> tuple[str, int, int] | None:
@@ -137,10 +137,32 @@ def _format_scope(model: str, distinct: int) -> str:
     return f' (in "{model}"{", with others elsewhere" if distinct > 1 else ""})'
 
 
-def model_title(analysis: Analysis, model: tree.Model) -> str | None:
-    """Return the parameter count of a model, for a code lens."""
-    compiled = analysis.compiled(str(model.name.value))
-    return f"{compiled.module.total:,} parameters" if compiled is not None else None
+class Lens(Record):
+    """A text to show above the model with a name, at `offset`."""
+
+    offset: int
+    name: str
+    title: str
+
+
+_MODEL = re.compile(r'^[ \t]*model[ \t]+"((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
+
+
+def iter_lenses(analysis: Analysis) -> Iterator[Lens]:
+    """Yield a lens for each model of a file: its parameter count, or that it has an error."""
+    models = analysis.unit.models if analysis.unit is not None else {}
+    for name, model in models.items():
+        compiled = analysis.compiled(name)
+        total = compiled.module.total if compiled is not None else analysis.total_despite_errors(name)
+        yield Lens(model.start, name, _NOT_COUNTED if total is None else f"{total:,} parameters")
+    starts = {model.start for model in models.values()}
+    for match in _MODEL.finditer(analysis.source.text):  # statements that syntax errors hide
+        offset = match.start() + len(match[0]) - len(match[0].lstrip())
+        if offset not in starts:
+            yield Lens(offset, match[1], _NOT_COUNTED)
+
+
+_NOT_COUNTED = "not counted because of an error"
 
 
 # Inlay hints ---------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -172,9 +173,13 @@ def _is_equal(a: Diagnostic, b: Diagnostic) -> bool:
 # Renaming ------------------------------------------------------------------------------------------------------------
 
 
+_LOCAL = ("value", "dimension", "alias")
+"""Kinds of symbols that only their own file refers to."""
+
+
 def iter_references(workspace: Workspace, symbols: frozenset[Symbol]) -> Iterator[tuple[Analysis, Occurrence]]:
     """Yield all occurrences of symbols in the files of the workspace, each with the analysis of its file."""
-    for path in workspace.files():
+    for path in _paths_of_users(workspace, symbols):
         analysis = workspace.analysis(path)
         for occurrence in analysis.occurrences:
             if occurrence.symbol in symbols:
@@ -187,20 +192,41 @@ def rename(workspace: Workspace, analysis: Analysis, symbol: Symbol, name: str) 
     Raises UnsafeRenameError if the name is invalid or reserved, or if the rename would change the meaning of a file.
     """
     _check_name(symbol, name)
-    symbols = _connected_symbols(workspace, symbol)
+    _check_duplicates(workspace, symbol, name)
     specs = analysis.library.specs
+    if symbol.kind == "definition":  # before all files are read
+        _check_bundled(workspace, symbol, symbol.path, specs)
+    symbols = _connected_symbols(workspace, symbol)
     edits: dict[str, list[Edit]] = {}
     for file, occurrence in iter_references(workspace, symbols):
+        _check_bundled(workspace, symbol, file.path, specs)
         edits.setdefault(file.path, []).append(Edit(occurrence.start, occurrence.end, name))
     outside = [s for s in symbols if s.path not in edits and s.kind not in ("alias",)]
     if outside or not edits:
         path = outside[0].path if outside else symbol.path
         raise UnsafeRenameError(f"`{symbol.name}` is also defined in {path or 'the language'}, which is not open")
-    bundled = [path for path in edits if path.startswith(specs + "/") and path not in workspace.texts]
-    if bundled:
-        raise UnsafeRenameError(f"`{symbol.name}` is also used in the bundled file {bundled[0]}")
     _check_meaning(workspace, edits)
     return edits
+
+
+def _check_bundled(workspace: Workspace, symbol: Symbol, path: str, specs: str) -> None:
+    """Raise UnsafeRenameError for a use in a bundled file that is not open."""
+    if path.startswith(specs + "/") and path not in workspace.texts and path in {*workspace.files()}:
+        raise UnsafeRenameError(f"`{symbol.name}` is also used in the bundled file {path}")
+
+
+def _check_duplicates(workspace: Workspace, symbol: Symbol, name: str) -> None:
+    """Raise UnsafeRenameError if a file with a symbol has another one of the new name, before other files are read."""
+    if symbol.path not in workspace.texts:
+        return
+    before = workspace.analysis(symbol.path)
+    places = [o for o in before.occurrences if o.symbol == symbol]
+    text = apply_edits(before.source.text, [Edit(o.start, o.end, name) for o in places])
+    after = workspace.analyse(symbol.path, {**workspace.texts, symbol.path: text.encode()})
+    counts = [Counter(d.code for d in report.diagnostics) for report in (before.report, after.report)]
+    for diagnostic in after.report.diagnostics:
+        if diagnostic.code.startswith("duplicate-") and counts[1][diagnostic.code] > counts[0][diagnostic.code]:
+            raise UnsafeRenameError(f"the name has a different meaning there: {diagnostic.message}")
 
 
 def _check_name(symbol: Symbol, name: str) -> None:
@@ -223,13 +249,26 @@ def _connected_symbols(workspace: Workspace, symbol: Symbol) -> frozenset[Symbol
     """Return the symbols that must have the same name: hyperparameters and inputs that `..` connects."""
     if symbol.kind not in ("hyperparameter", "input"):
         return frozenset({symbol})
-    connected = frozenset({symbol})
-    links = [link for path in workspace.files() for link in workspace.analysis(path).forwarded()]
+    connected, links = frozenset({symbol}), dict[str, list[frozenset[Symbol]]]()
     while True:
-        extended = connected.union(*[link for link in links if link & connected])
+        for path in _paths_of_users(workspace, connected):
+            if path not in links:
+                links[path] = list(workspace.analysis(path).forwarded())
+        extended = connected.union(*[link for pairs in links.values() for link in pairs if link & connected])
         if extended == connected:
             return connected
         connected = extended
+
+
+def _paths_of_users(workspace: Workspace, symbols: frozenset[Symbol]) -> Iterator[str]:
+    """Yield the files that can refer to symbols, each once."""
+    paths = dict.fromkeys(symbol.path for symbol in symbols)
+    if all(symbol.kind in _LOCAL for symbol in symbols):
+        yield from [path for path in paths if path in {*workspace.files()}]
+    elif "" in paths:  # an operation of the language
+        yield from workspace.files()
+    else:
+        yield from dict.fromkeys(itertools.chain(*map(workspace.users, paths)))
 
 
 def _check_meaning(workspace: Workspace, edits: dict[str, list[Edit]]) -> None:

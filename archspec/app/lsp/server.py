@@ -185,6 +185,10 @@ async def did_change(ls: Server, params: types.DidChangeTextDocumentParams) -> N
 def did_save(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
     for uri in list(ls.workspace.text_documents):  # other files may import this one
         ls.publish(uri)
+    workspace = ls.client_capabilities.workspace
+    lenses = workspace.code_lens if workspace is not None else None
+    if lenses is not None and lenses.refresh_support:
+        ls.workspace_code_lens_refresh(None)
 
 
 @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
@@ -423,13 +427,13 @@ def semantic_tokens(ls: Server, params: types.SemanticTokensParams) -> types.Sem
 def code_lens(ls: Server, params: types.CodeLensParams) -> list[types.CodeLens]:
     analysis = ls.analysis(params.text_document.uri)
     positions = ls.positions(analysis)
-    lenses: list[types.CodeLens] = []
-    for model in analysis.unit.models.values() if analysis.unit is not None else ():
-        title = descriptions.model_title(analysis, model)
-        if title is not None:
-            command = types.Command(title, "archspec.count", arguments=[analysis.path, str(model.name.value)])
-            lenses.append(types.CodeLens(positions.range(model.start, model.start), command))
-    return lenses
+    return [
+        types.CodeLens(
+            positions.range(lens.offset, lens.offset),
+            types.Command(lens.title, "archspec.count", arguments=[analysis.path, lens.name]),
+        )
+        for lens in descriptions.iter_lenses(analysis)
+    ]
 
 
 def serve() -> None:

@@ -7,7 +7,7 @@ Everything else is compiled for each analysis, so that an analysis reports the s
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from contextlib import suppress
 
 from archspec.app.lsp.observations import Observations
@@ -40,7 +40,14 @@ class Analysis:
     """
 
     def __init__(
-        self, path: str, library: Library, program: Program, unit: Unit | None, report: Report, observed: Observations
+        self,
+        path: str,
+        library: Library,
+        program: Program,
+        unit: Unit | None,
+        report: Report,
+        observed: Observations,
+        reload: Callable[[Report], tuple[Program, Unit | None]] | None = None,
     ) -> None:
         self.path = path
         self.library = library
@@ -48,6 +55,7 @@ class Analysis:
         self.report = report
         self.observed = observed
         self._program = program
+        self._reload = reload
         self._compiled: dict[str, CompiledModel | None] = {}
         self.paths = {unit: real for real, unit in library.units.items() if unit is not None}
         self._occurrences: list[Occurrence] | None = None
@@ -64,6 +72,22 @@ class Analysis:
                     model = compile_model(program, unit, unit.models[name], {})
             self._compiled[name] = model
         return self._compiled[name]
+
+    def total_despite_errors(self, name: str) -> int | None:
+        """Return the parameter count of a model that has no error in a file that has some; None for other models.
+
+        The file is loaded again, because errors are reported once.
+        """
+        report = Report()
+        if self.unit is None or self._reload is None:
+            return None
+        with suppress(StopCompilation):
+            program, unit = self._reload(report)
+            if unit is not None and name in unit.models and not report.failed:
+                program.begin(report, unit.source)
+                model = compile_model(program, unit, unit.models[name], {})
+                return None if report.failed or model is None else model.module.total
+        return None
 
     @property
     def source(self) -> Source:
@@ -171,6 +195,7 @@ class Workspace:
         self._analyses: dict[str, tuple[dict[str, bytes | None], Analysis]] = {}
         self._bundled = _BundledCache(os.path.realpath(resources.specs_root()))
         self._trees: dict[str, tree.File] = {}
+        self._imported: dict[str, tuple[bytes | None, tuple[str, ...]]] = {}
         self._edited: dict[str, tuple[str, tree.File]] = {}  # the last text without syntax errors, by real path
 
     def prepare(self) -> None:
@@ -217,7 +242,12 @@ class Workspace:
             check_unit(program, library, unit, report)
             if not report.diagnostics:
                 bundled.add(library, program)
-        return Analysis(os.path.realpath(path), library, program, unit, report, observed)
+
+        def reload(report: Report) -> tuple[Program, Unit | None]:
+            library = Library(bundled.specs, self._parse, texts, cached)
+            return Program(), library.load(path, report, label=path)
+
+        return Analysis(os.path.realpath(path), library, program, unit, report, observed, reload)
 
     def files(self) -> Iterator[str]:
         """Return the paths of the open files and of the specs in the folders."""
@@ -230,6 +260,39 @@ class Workspace:
                 if len(paths) > MAX_FILES:
                     break
         return iter(list(paths)[:MAX_FILES])
+
+    def users(self, path: str) -> Iterator[str]:
+        """Return the paths of `files` that import a file, directly or through others, and of the file itself."""
+        reached = {os.path.realpath(path): True}
+
+        def reaches(real: str) -> bool:
+            if real not in reached:
+                reached[real] = False  # in a circle of imports, until one of them reaches the file
+                reached[real] = any(reaches(imported) for imported in self._imports(real))
+            return reached[real]
+
+        return iter([file for file in self.files() if reaches(file)])
+
+    def _imports(self, real: str) -> tuple[str, ...]:
+        """Return the real paths of the files that a file imports."""
+        contents = self._contents(real)
+        if real not in self._imported or self._imported[real][0] != contents:
+            imports: tuple[str, ...] = ()
+            if contents is not None:
+                label = os.path.relpath(real, os.path.dirname(self._bundled.specs)) if self._is_bundled(real) else real
+                file = self._parse(Source(label, contents.decode("utf-8", "replace")), Report())
+                items = [item for item in file.items if isinstance(item, tree.Import)]
+                imports = tuple([os.path.realpath(self._imported_path(real, item)) for item in items])
+            self._imported[real] = contents, imports
+        return self._imported[real][1]
+
+    def _imported_path(self, real: str, item: tree.Import) -> str:
+        if item.path:
+            return os.path.join(os.path.dirname(real), item.source)
+        return os.path.join(self._bundled.specs, f"{item.source}.arch")
+
+    def _is_bundled(self, real: str) -> bool:
+        return real.startswith(self._bundled.specs + os.sep)
 
     def _contents(self, real: str) -> bytes | None:
         if real in self.texts:

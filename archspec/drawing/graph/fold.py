@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from archspec.core.addresses import ANY_INDEX, format_ranges, is_index, join, segments
@@ -16,13 +16,25 @@ MAX_RANGES = 6
 class CallRun(NamedTuple):
     """`iterations` times `period` calls from `start`.
 
-    `addresses` are those of one iteration, with `*` for the number that varies.
+    `addresses` are those of one iteration, with `*` for the number that varies. `inner` are the runs within one
+    iteration of several calls; their starts count from that of the iteration.
     """
 
     start: int
     period: int
     iterations: int
     addresses: tuple[str, ...]
+    inner: tuple[CallRun, ...] = ()
+
+    def inner_at(self, position: int) -> CallRun | None:
+        """Return the run within the period that begins with a position, or has it in its first iteration."""
+        return next((run for run in self.inner if 0 <= position - run.start < run.period), None)
+
+    def same_calls(self, position: int) -> list[int]:
+        """Return all calls at a position of the period, and those that equal it in a run within the period."""
+        inner, end = self.inner_at(position), self.start + self.period * self.iterations
+        step, count = (inner.period, inner.iterations) if inner is not None else (1, 1)
+        return [i + j * step for i in range(self.start + position, end, self.period) for j in range(count)]
 
 
 class EarlierUse(NamedTuple):
@@ -67,12 +79,45 @@ def find_runs(calls: Sequence[Call], holders: ParameterUses, amounts: Sequence[o
     return [run._replace(addresses=_run_addresses(calls, run)) for run in found]
 
 
+def find_inner_runs(
+    calls: Sequence[Call],
+    holders: ParameterUses,
+    amounts: Sequence[object],
+    run: CallRun,
+    is_single: Callable[[CallRun], bool],
+) -> CallRun:
+    """Return a run with those runs within its period that are `is_single`, and the addresses of equal calls."""
+    nodes, inner = [*range(len(calls))], list[CallRun]()
+    position = 0
+    while position < run.period:
+        repeat = _run_at(calls, holders, amounts, nodes, run.start + position, run.start + run.period)
+        if repeat is not None and is_single(repeat):
+            inner.append(repeat._replace(start=position))
+        position += 1 if repeat is None else repeat.period * repeat.iterations
+    patterns = tuple([_pattern_of(calls, run, position) for position in range(run.period)])
+    run = run._replace(inner=tuple(inner), addresses=patterns)
+    return run._replace(addresses=_run_addresses(calls, run))
+
+
+def _pattern_of(calls: Sequence[Call], run: CallRun, position: int) -> str:
+    first, second = run.start + position, run.start + run.period + position
+    address = _common_address(calls[first].address, calls[second].address)
+    assert address is not None, "the calls of a run differ in one number"
+    return address
+
+
 def _run_at(
-    calls: Sequence[Call], holders: ParameterUses, amounts: Sequence[object], nodes: Sequence[int], start: int
+    calls: Sequence[Call],
+    holders: ParameterUses,
+    amounts: Sequence[object],
+    nodes: Sequence[int],
+    start: int,
+    stop: int | None = None,
 ) -> CallRun | None:
-    """Return the run from `start` that covers the most calls, with the shortest period among equals."""
+    """Return the run from `start` that covers the most calls before `stop`, with the shortest period among equals."""
     best: CallRun | None = None
-    longest = min(MAX_PERIOD, (len(calls) - start) // 2)
+    stop = len(calls) if stop is None else stop
+    longest = min(MAX_PERIOD, (stop - start) // 2)
     operations = 0  # before the first layer or block, which a period includes
     while operations < longest and not calls[start + operations].address:
         operations += 1
@@ -81,7 +126,7 @@ def _run_at(
         if addresses is None:
             continue
         iterations = 2
-        while (end := start + iterations * period) + period <= len(calls):
+        while (end := start + iterations * period) + period <= stop:
             if _common_addresses(calls, holders, amounts, nodes, start, end, period) != addresses:
                 break
             iterations += 1
@@ -96,8 +141,7 @@ def _run_addresses(calls: Sequence[Call], run: CallRun) -> tuple[str, ...]:
     for position, address in enumerate(run.addresses):
         before, star, after = address.partition(ANY_INDEX)
         if star:
-            end = run.start + run.period * run.iterations
-            own = {calls[i].address for i in range(run.start + position, end, run.period)}
+            own = {calls[i].address for i in run.same_calls(position)}
             pattern = re.compile(re.escape(before) + r"\d+" + re.escape(after) + r"(\.|$)")
             if any(pattern.match(call.address) and call.address not in own for call in calls):
                 numbers = sorted(int(a[len(before) : len(a) - len(after)]) for a in own)

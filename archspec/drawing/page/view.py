@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 import webbrowser
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from json import dumps
 from pathlib import Path
@@ -121,11 +123,35 @@ class PageServer:
         return Handler
 
 
-def view(model: ModelLike, /, **overrides: PlainValue) -> str:
+NOTEBOOK_HEIGHT = 640
+"""Height of a page in a notebook, in pixels."""
+
+
+class ViewedPage(str):
+    """The path of a page, which a notebook shows as the page itself."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        """Return the page in a frame of its own."""
+        with open(self, encoding="utf-8") as file:
+            content = escape(file.read())
+        style = "width: 100%; border: 1px solid #d5dbe4"
+        return f'<iframe srcdoc="{content}" height="{NOTEBOOK_HEIGHT}" style="{style}"></iframe>'
+
+
+def _is_in_notebook() -> bool:
+    """Return whether a notebook runs this program."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
+
+
+def view(model: ModelLike, /, **overrides: PlainValue) -> ViewedPage:
     """Write the page of a model to a temporary file, open it in a browser, and return the path of the file.
 
     `model` is a Model, or what `archspec.load` takes with its overrides. The page is a single file that needs no
-    network, so it can be kept or sent. If there is no browser, the file is written all the same.
+    network, so it can be kept or sent. If there is no browser, the file is written all the same. A notebook shows the
+    page itself, and opens no other browser.
 
     Raises ArchError as `archspec.load` does.
     """
@@ -133,8 +159,9 @@ def view(model: ModelLike, /, **overrides: PlainValue) -> str:
     name = re.sub(r"[^\w.-]+", "-", compiled.name, flags=re.ASCII).strip("-.")[:80] or "model"
     with NamedTemporaryFile("wb", prefix=f"{name}-", suffix=".html", delete=False) as file:
         file.write(page(compiled).encode())
-    webbrowser.open(Path(file.name).as_uri())
-    return file.name
+    if not _is_in_notebook():
+        webbrowser.open(Path(file.name).as_uri())
+    return ViewedPage(file.name)
 
 
 def watch(spec: str, overrides: Mapping[str, PlainValue]) -> Iterator[tuple[str, Sequence[Diagnostic]]]:

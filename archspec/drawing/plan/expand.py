@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from archspec.compiler.evaluate.values import static_values, to_plain
 from archspec.core.addresses import ANY_INDEX
 from archspec.core.diagnostics import make_error
-from archspec.drawing.graph.fold import CallRun, find_runs
+from archspec.drawing.graph.fold import CallRun, find_inner_runs, find_runs
 from archspec.drawing.graph.sheet import GraphBuilder
 from archspec.drawing.plan.amounts import ByteSum
 from archspec.drawing.plan.arrange import arrange
@@ -19,6 +19,7 @@ from archspec.drawing.plan.tensors import Holdings
 from archspec.ir.fold import passed_through_slot
 from archspec.ir.module import Body, Call, Constant, Module, Type
 from archspec.ir.ops import OPS
+from archspec.ir.ops.record import Op
 from archspec.ir.origins import InputOrigins
 from archspec.ir.table import Table
 from archspec.ir.work import Quantity, WorkSum
@@ -102,7 +103,7 @@ class Expansion:
         for slot, (name, type) in enumerate(body.inputs):
             node = self._terminal(scope, "input", name, type)
             scope.slots[slot] = ((node.id, 0),)
-        self._walk(scope, body)
+        self._walk(scope, body, (), [slot for _, slot in body.outputs])
         for name, slot in body.named_outputs().items():
             node = self._terminal(scope, "output", name, body.types[slot])
             node.inputs = [_port("", body.types[slot])]
@@ -130,15 +131,27 @@ class Expansion:
         node.contents = scope.contents
         label_children(self.plan, children)
 
-    def _walk(self, scope: Scope, body: Body, inputs: InputOrigins = ()) -> None:
+    def _walk(self, scope: Scope, body: Body, inputs: InputOrigins, returned: Sequence[object]) -> None:
+        """Add the calls of a body, of which the slots `returned` leave the node."""
         scope.origins = self.works.origins.slots(body, inputs)
+        operands = [slot for call in body.calls for _, slot in call.inputs]
+        scope.read = {slot for slot in [*operands, *returned] if isinstance(slot, int)}
         tensors = {slot: name for name, slot in body.weights}
         self.holdings.begin(scope, body, tensors)
         calls, done = body.calls, 0
         found: Sequence[CallRun] = ()
         if self.fold:
             amounts = [self._amounts(call, body, scope) for call in calls]
-            found = find_runs(calls, self.sheet.parameter_uses(body, scope.prefixes[0]), amounts)
+            uses = self.sheet.parameter_uses(body, scope.prefixes[0])
+
+            def is_single(run: CallRun) -> bool:
+                """Whether an iteration of a run within a period computes one call."""
+                return sum(passed_through_slot(call) is None for call in calls[run.start : run.start + run.period]) == 1
+
+            found = [
+                find_inner_runs(calls, uses, amounts, run, is_single) if run.period > 1 else run
+                for run in find_runs(calls, uses, amounts)
+            ]
         for run in found:
             for call in calls[done : run.start]:
                 self._single(scope, body, call)
@@ -162,11 +175,12 @@ class Expansion:
         known = scope.merged.get(repeated) if repeated is not None else None
         if known is not None:
             known.times += 1
-            _outputs(scope, call, known)
+            _set_outputs(scope, call, known, _read_outputs(scope, [call]))
             return
         node = scope.child(call.kind, call.type)
-        _outputs(scope, call, node)
-        self._fill(scope, body, call, node, arguments, [call.address], call.address)
+        outputs = _read_outputs(scope, [call])
+        _set_outputs(scope, call, node, outputs)
+        self._fill(scope, body, call, node, arguments, [call.address], call.address, outputs)
         if repeated is not None:
             scope.merged[repeated] = node
             scope.repeated.update((node.id, i) for i in range(node.outputs))
@@ -181,7 +195,8 @@ class Expansion:
     def _run(self, scope: Scope, body: Body, run: CallRun) -> None:
         """Add the applications of one iteration of a run; with several, inside a node for the period."""
         calls, end = body.calls, run.start + run.period * run.iterations
-        members = [i for i in range(run.period) if passed_through_slot(calls[run.start + i]) is None]
+        member = _members(calls, run)
+        members = [*dict.fromkeys(member.values())]
         made_inside = {slot for call in calls[run.start : end] for slot in _slots(call)}
         for call in calls[run.start : end]:  # tensors that are read come first
             for _, slot in call.inputs:
@@ -192,14 +207,16 @@ class Expansion:
             frame = scope.child("period", "")
             frame.times = run.iterations
             inner = Scope(self.plan, frame, scope.prefixes, scope.shown)
-            inner.counts, inner.origins = scope.counts, scope.origins
+            inner.counts, inner.origins, inner.read = scope.counts, scope.origins, scope.read
         nodes = {i: inner.child(calls[run.start + i].kind, calls[run.start + i].type) for i in members}
+        outputs = {i: _read_outputs(scope, [calls[j] for j in run.same_calls(i)]) for i in members}
         entered: dict[Key, int] = {}
-        made: dict[int, int] = {}  # the iteration in which a slot of the run is filled
+        made: dict[int, tuple[int, int | None]] = {}  # the iteration and the member that fill a slot of the run
 
-        def keys(slot: int, iteration: int) -> Keys:
-            if slot in made:
-                return inner.slots[slot] if made[slot] == iteration else ()
+        def keys(slot: int, iteration: int, member: int | None) -> Keys:
+            if slot in made:  # not from an earlier iteration of the run, or of one within its period
+                is_earlier = made[slot][0] != iteration or (member is not None and made[slot][1] == member)
+                return () if is_earlier else inner.slots[slot]
             outer = self._keys(scope, slot)
             return tuple([(None, entered.setdefault(key, len(entered))) for key in outer]) if frame else outer
 
@@ -209,26 +226,27 @@ class Expansion:
                 call = calls[run.start + iteration * run.period + i]
                 unchanged = passed_through_slot(call)
                 if unchanged is not None:
-                    inner.slots[call.first] = keys(unchanged, iteration) or inner.slots.get(unchanged, ())
-                    made[call.first] = iteration
+                    inner.slots[call.first] = keys(unchanged, iteration, None) or inner.slots.get(unchanged, ())
+                    made[call.first] = iteration, made.get(unchanged, (iteration, None))[1]
                     continue
+                own = member[i]
                 for name, slot in call.inputs:
                     if isinstance(slot, int):
-                        known = arguments[i].get(name, ())
-                        new = [key for key in keys(slot, iteration) if key not in known]
-                        arguments[i][name] = (*known, *new)
-                for slot in _outputs(inner, call, nodes[i]):
-                    made[slot] = iteration
+                        known = arguments[own].get(name, ())
+                        new = [key for key in keys(slot, iteration, own) if key not in known]
+                        arguments[own][name] = (*known, *new)
+                _set_outputs(inner, call, nodes[own], outputs[own])
+                for slot in _slots(call):
+                    made[slot] = iteration, own
         if frame is not None:
             inner.weighs = {(None, own) for key, own in entered.items() if key in scope.weighs}
         for i in members:
-            each = range(run.start + i, end, run.period)
+            each, within = run.same_calls(i), run.inner_at(i)
             addresses = list(dict.fromkeys(calls[j].address for j in each))
-            if frame is None:
-                nodes[i].times = run.iterations
-            self._fill(inner, body, calls[each[0]], nodes[i], arguments[i], addresses, run.addresses[i])
+            nodes[i].times = run.iterations if frame is None else within.iterations if within is not None else 1
+            self._fill(inner, body, calls[each[0]], nodes[i], arguments[i], addresses, run.addresses[i], outputs[i])
         if frame is not None:
-            self._close(scope, inner, body, run, list(made), entered)
+            self._close(scope, inner, body, run, [slot for slot in made if slot in inner.slots], entered)
 
     def _close(
         self, scope: Scope, inner: Scope, body: Body, run: CallRun, made: list[int], entered: dict[Key, int]
@@ -248,14 +266,14 @@ class Expansion:
                     leaving.setdefault(key, len(leaving))
                 scope.slots[slot] = tuple([(frame.id, leaving[key]) for key in inner.slots[slot]])
         frame.outputs = len(leaving)
-        frame.type = f"period of {len(members)}"
+        frame.type = f"period of {sum([member.times for member in members])}"
         numbers = [call.address for call in body.calls[run.start : end] if call.address]
         frame.title = frame.address = _range_of(numbers)
         frame.name = f"{scope.shown}{frame.title}#period"
         frame.macs, frame.elementwise, frame.bytes = (
-            sum([member.macs for member in members]),
-            sum([member.elementwise for member in members]),
-            sum([member.bytes for member in members]),
+            sum([member.times * member.macs for member in members]),
+            sum([member.times * member.elementwise for member in members]),
+            sum([member.times * member.bytes for member in members]),
         )
         frame.shape, frame.dtype, frame.source = members[-1].shape, members[-1].dtype, members[0].source
         frame.inputs = [self._type_of(inner, own) for own in entered.values()]
@@ -290,8 +308,9 @@ class Expansion:
         arguments: Arguments,
         addresses: list[str],
         shown: str,
+        outputs: Sequence[int],
     ) -> None:
-        """Set the attributes of a node, connect it, and add what is inside."""
+        """Set the attributes of a node, connect it, and add what is inside; `outputs` are those that are read."""
         plan = self.plan
         entering: dict[Key, int] = {}
         for keys in arguments.values():
@@ -303,8 +322,9 @@ class Expansion:
             node.inputs.append(_port(", ".join(names if len(names) < 4 else [*names[:2], "..."]), types[names[0]]))
         node.macs, node.elementwise, node.bytes = self._amounts(call, body, scope)
         node.source = call.span.location
-        result = call.outputs[0]
-        if result is not None:
+        results = [type for type in call.outputs if type is not None]
+        if results:
+            result = results[outputs[0]]
             node.shape, node.dtype = _shape(result), result.dtype
         node.constants = {name: to_plain(c.value) for name, c in call.inputs if isinstance(c, Constant)}
         node.hyperparameters = {name: to_plain(value) for name, value in static_values(call).items()}
@@ -320,9 +340,10 @@ class Expansion:
         weights = _weights(scope, entering)
         if call.kind == "layer":
             self.holdings.layer(node, [prefix[:-1] for prefix in prefixes])
-        inner = self._inside(scope, call, node, arguments, entering, weights, prefixes, shown)
+        inner = self._inside(scope, call, node, arguments, entering, weights, prefixes, shown, outputs)
         if call.kind == "block":
             node.role = self.holdings.common_role(node)
+            node.modules = self.holdings.modules_in(prefixes[0][:-1])
         if any(weights) or node.params or node.tensors or (inner is not None and inner.weighs - set(_own(inner))):
             scope.weighs.update((node.id, i) for i in range(node.outputs))
         set_sides(plan, node, weights, _nearness(entering))
@@ -349,6 +370,7 @@ class Expansion:
         weights: list[bool],
         prefixes: list[str],
         shown: str,
+        read: Sequence[int],
     ) -> Scope | None:
         """Add the contents of an application of a definition, unless nothing is computed there."""
         if call.body is None:
@@ -362,11 +384,12 @@ class Expansion:
         inner.weighs = {(None, port) for port, weighs in enumerate(weights) if weighs}
         if call.body.loop is not None:
             node.rounds = call.body.loop.iterations
-        self._walk(inner, call.body, self.works.origins.inputs(call, scope.origins))
+        results = [slot for _, slot in call.body.outputs if isinstance(slot, int)]
+        returned = [results[output] for output in read]
+        self._walk(inner, call.body, self.works.origins.inputs(call, scope.origins), returned)
         if not inner.contents.children:
             return None
-        outputs = [slot for _, slot in call.body.outputs if isinstance(slot, int)]
-        for number, slot in enumerate(outputs):
+        for number, slot in enumerate(returned):
             for key in self._keys(inner, slot):
                 inner.use(key, None, number)
         if call.kind == "layer":
@@ -387,20 +410,61 @@ def _name_operation(scope: Scope, call: Call, node: Node) -> None:
     node.name = f"{scope.node.name if scope.node.parent is not None else ''}#{call.type}.{number}"
     node.title, node.form = call.type, "pill"
     op = OPS.get(call.type) if call.kind == "op" else None
-    if op is not None and op.commutative and op.symbol in _SIGNS:
+    if op is None:
+        return
+    if node.constants:
+        node.title = _format_constants(op, node.constants)
+    elif op.commutative and op.symbol in _SIGNS:
         node.title, node.form = _SIGNS[op.symbol], "circle"
+
+
+def _format_constants(op: Op, constants: Mapping[str, object]) -> str:
+    """Return an operation with its inputs that are numbers: `+ 1`, `1 - x`, `max(0)`, `where(b = 0)`."""
+    texts = {name: _number(value) for name, value in constants.items()}
+    names = [input.name for input in op.inputs]
+    if op.symbol and len(names) == 2 and len(texts) == 1:
+        sign = _SIGNS.get(op.symbol, op.symbol)
+        ((name, text),) = texts.items()
+        return f"{text} {sign} x" if name == names[0] and not op.commutative else f"{sign} {text}"
+    if op.commutative and len(texts) == 1:
+        return f"{op.name}({next(iter(texts.values()))})"
+    return f"{op.name}({', '.join([f'{name} = {text}' for name, text in texts.items()])})"
+
+
+def _number(value: object) -> str:
+    """Format a number with up to six digits."""
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}"
 
 
 def _own(scope: Scope) -> list[Key]:
     return [(None, port) for port in range(len(scope.node.inputs))]
 
 
-def _outputs(scope: Scope, call: Call, node: Node) -> Sequence[int]:
-    """Set the slots of the results of a call to outputs of its node, and return them."""
-    for output, slot in enumerate(_slots(call)):
-        scope.slots[slot] = ((node.id, output),)
-    node.outputs = len(_slots(call))
-    return _slots(call)
+def _members(calls: Sequence[Call], run: CallRun) -> dict[int, int]:
+    """Return, for each position of a period at which something is computed, the position that is drawn for it."""
+    member: dict[int, int] = {}
+    for position in range(run.period):
+        if passed_through_slot(calls[run.start + position]) is None:
+            inner = next((x for x in run.inner if 0 <= position - x.start < x.period * x.iterations), None)
+            first = position if inner is None else inner.start + (position - inner.start) % inner.period
+            member[position] = first
+    return member
+
+
+def _read_outputs(scope: Scope, calls: Sequence[Call]) -> list[int]:
+    """Return the outputs that are read of any of some equal calls; of calls without an address, all."""
+    every = [*range(len(_slots(calls[0])))]
+    read = [i for i in every if not calls[0].address or any(call.first + i in scope.read for call in calls)]
+    return read or every
+
+
+def _set_outputs(scope: Scope, call: Call, node: Node, outputs: Sequence[int]) -> None:
+    """Set the slots of those results of a call that are read to outputs of its node."""
+    for number, output in enumerate(outputs):
+        scope.slots[call.first + output] = ((node.id, number),)
+    node.outputs = len(outputs)
 
 
 def _slots(call: Call) -> range:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from archspec.core.addresses import last_segment
 from archspec.drawing.plan.metrics import shorten_text, width
 from archspec.drawing.plan.plan import Line, Node, Plan
 
@@ -18,6 +19,9 @@ MAX_TEXT_WIDTH = 300.0
 
 MAX_NOTE_WIDTH = 200.0
 """Maximum width of a secondary text."""
+
+MAX_NAMED_MODULES = 2
+"""Maximum number of layers by which blocks are told apart."""
 
 CIRCLE = 18.0
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -37,7 +41,7 @@ def label_children(plan: Plan, children: Sequence[Node]) -> None:
 
 def measure(node: Node) -> None:
     """Set the lines of a node and the size of its closed box, from its title, type and `differs`."""
-    if node.times != 1 and node.form == "box":
+    if node.times != 1 and (node.form == "box" or node.kind == "period"):
         node.badge = _line(_badge(node), BADGE, True)
     if node.form == "circle":
         node.size = (CIRCLE, CIRCLE)
@@ -128,10 +132,28 @@ def _distinguish(plan: Plan, children: Sequence[Node]) -> None:
                 groups.setdefault(node.type, []).append((node, is_period or node.times != 1))
     for found in groups.values():
         repeated = [node for node, is_repeated in found if is_repeated]
+        if not repeated and all(last_segment(node.title).isdigit() for node, _ in found):  # stages
+            repeated = [node for node, _ in found]
         if repeated and len(found) > 1:
-            for node, _ in found:
-                node.differs = ", ".join(_differences(node, repeated))
+            texts = [", ".join(_differences(node, repeated)) for node, _ in found]
+            if not all(texts):
+                texts = _module_differences([node for node, _ in found]) or texts
+            for (node, _), text in zip(found, texts, strict=True):
+                node.differs = text
                 measure(node)
+
+
+def _module_differences(nodes: Sequence[Node]) -> list[str]:
+    """Describe which of the layers that not all blocks have each block has; [] if they are too many to name."""
+    first, *others = [node.modules for node in nodes]
+    some = sorted(first.union(*others) - first.intersection(*others))
+    names = {module: last_segment(module) for module in some}
+    if not some or len(some) > MAX_NAMED_MODULES or len(set(names.values())) < len(some):
+        return []
+    return [
+        ", ".join([f"{'with' if module in node.modules else 'without'} {name}" for module, name in names.items()])
+        for node in nodes
+    ]
 
 
 def _differences(node: Node, repeated: Sequence[Node]) -> list[str]:

@@ -11,6 +11,7 @@ Plan
     hyperparameters     values by name
     dimensions          the names of the symbolic dimensions of the inputs, in order
     roles               [{role, params}] of all tensors, as `count --by role`; `role` is absent for tensors without one
+    opened              ids of the blocks and periods that are open at first
     nodes               all nodes; the `id` of a node is its position in this list. Node 0 is the root
     ties                [[a, b], ...] pairs of nodes that use the same tensor: it is counted at `a`
     sources             {file: text}, the files that `source` refers to; only in a page
@@ -21,8 +22,8 @@ Node
                         op: an operation; param, buffer: a tensor that an operation reads; period: one period of a
                         repeated sequence of applications; group: no box, only nodes that are arranged together
     form                how it is drawn when closed: "box", "pill" (functions and operations), "circle" (sums and
-                        products, `title` is "+" or the multiplication sign), "terminal" (inputs and outputs). A group
-                        is always open and is drawn without a frame
+                        products of tensors, `title` is "+" or the multiplication sign), "terminal" (inputs and
+                        outputs). A group is always open and is drawn without a frame
     title               the first line: the address relative to the enclosing block, the operation, the name
     lines               [[text, width], ...] of a closed box, the title first (bold if the form is box or terminal)
     heading             [[text, width], ...] of the frame when open: title, type, distinguishing hyperparameters
@@ -32,6 +33,7 @@ Node
     address             the address in the checkpoint, `*` for the index of a repeated layer (`layer.1,4,...,19` for
                         some of them)
     addresses           the addresses of all copies (in Python only, not in the data)
+    modules             the addresses of the layers in it, relative to its own (in Python only, for blocks)
     type                name of the definition or operation
     source              file:line of the application
     role                the role of its tensors: of all, or for a block of at least 90 % of its parameters
@@ -53,12 +55,13 @@ Node
                         and `rounds` of all nodes around it
     hyperparameters     values by name, for definitions with tensors and for operations
     constants           inputs that are numbers, by argument
-    differs             text that distinguishes it from similar nodes nearby: "local", "not first"
-    shape, dtype        of its first output: sizes are numbers or texts
+    differs             text that distinguishes it from similar nodes nearby ("local", "not first"), or says what is
+                        in it ("8 of 256 experts")
+    shape, dtype        of its first output that is used: sizes are numbers or texts
     inputs              [{argument, side, shape, dtype}] the values that enter, each once. `side` is where: "top",
                         "left" (another stream) or "right" (values without parameters behind them)
     main                the position in `inputs` of the value on the axis, if there is one
-    outputs             number of outputs (1); all leave at the bottom
+    outputs             number of outputs that are used (1); all leave at the bottom
     beside              ids of one or two nodes that stand to the right and to the left of this operation, in its row,
                         and move with it: tensors, or an operation without inputs. They are in the `children` of the
                         same contents, but not in its `rows`
@@ -178,6 +181,7 @@ class Node:
     lines: list[Line] | None = None
     macs: Quantity = 0
     main: int | None = None
+    modules: frozenset[str] = frozenset[str]()
     name: str = ""
     outputs: int = 1
     params: int = 0
@@ -219,6 +223,7 @@ class Plan:
         self.hyperparameters: Mapping[str, object] = {}
         self.dimensions: list[str] = []
         self.roles: list[RoleShare] = []
+        self.opened: list[int] = []
         self.nodes: list[Node] = []
         self.ties: list[tuple[int, int]] = []
 
@@ -235,7 +240,7 @@ _QUANTITIES = {"macs", "elementwise", "bytes", "rounds"}
 _DEFAULTS: dict[str, object] = {"times": 1, "rounds": 1, "copies": 1, "outputs": 1, "out": 0}
 _KEPT = {"id", "parent", "main", "again", "from", "to", "total", "params", "output", "port", "value", "size"}
 """Keys that are written even if the value is 0."""
-_OMITTED = {"addresses"}
+_OMITTED = {"addresses", "modules"}
 """What only Python needs."""
 
 

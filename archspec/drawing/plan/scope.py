@@ -24,7 +24,7 @@ class Scope:
     the addresses of all copies of the module to which relative addresses refer, each with a dot at the end, and `shown`
     is the same prefix in names. `counts` numbers the applications without an address by type. `repeated` are values of
     which each stands for several, and `merged` the operations on them, by what they have in common. `origins` are the
-    origins of the slots of the body.
+    origins of the slots of the body, and `read` the slots that something reads.
     """
 
     def __init__(self, plan: Plan, node: Node, prefixes: list[str], shown: str) -> None:
@@ -39,6 +39,7 @@ class Scope:
         self.merged: dict[object, Node] = {}
         self.counts: dict[str, int] = {}
         self.origins: Sequence[Origin] = ()
+        self.read: set[int] = set()
         self._values: dict[Key, Value] = {}
 
     def child(self, kind: str, type: str) -> Node:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 
@@ -37,6 +38,7 @@ class Holdings:
         for tensor in table.tensors:
             self._by_layer.setdefault(tensor.layer, []).append(tensor)
             self._by_name[tensor.name] = tensor
+        self._layers = sorted(self._by_layer)
 
     def layer(self, node: Node, addresses: list[str]) -> None:
         """Give a node the tensors of the layers at some addresses, unless another application has them."""
@@ -55,6 +57,13 @@ class Holdings:
         for tensor in own:
             sizes[tensor.role] += tensor.size
         node.role = max(sizes, key=lambda role: sizes[role], default=None)
+
+    def modules_in(self, address: str) -> frozenset[str]:
+        """Return the addresses of the layers below an address, relative to it."""
+        prefix = f"{address}."
+        start = bisect_left(self._layers, prefix)
+        end = bisect_left(self._layers, f"{address}/", start)  # the character after the dot
+        return frozenset([layer[len(prefix) :] for layer in self._layers[start:end]])
 
     def _count(self, node: Node, tensor: Tensor) -> None:
         """Count a tensor at a node, unless it is counted at another one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from archspec.core.reports.tables import percent
 from archspec.drawing.plan.metrics import shorten_text, width
 from archspec.drawing.plan.plan import Plan
 from archspec.drawing.svg.elements import Canvas, number
@@ -48,7 +49,7 @@ def _roles(plan: Plan, paint: Paint, most: float, parts: list[str]) -> float:
     texts: list[tuple[str, str, float]] = []
     for role, _, _ in cells:
         name = shorten_text("no role" if role is None else role.replace("_", "-"), 10.0, 160.0)
-        share = percent(counts[role], plan.total)
+        share = role_share(counts[role], plan.total)
         texts.append((name, share, width(name, 10.0)))
     column = max([room + width(share, 10.0, True) for _, share, room in texts], default=0.0) + 42.0
     per_row = max(1, min(len(cells), int((most + 12.0) // column)))
@@ -100,9 +101,6 @@ def _lines(theme: Theme, entries: Sequence[tuple[str, str]], y: float) -> str:
     return "".join(parts)
 
 
-def percent(part: int, whole: int) -> str:
+def role_share(part: int, whole: int) -> str:
     """Return a share as `count` shows it; that of parameters that are all counted elsewhere is `tied`."""
-    if not part:
-        return "tied"
-    share = 100 * part / whole
-    return "< 0.1 %" if share < 0.1 else f"{share:.1f} %"
+    return percent(part / whole) if part else "tied"

@@ -59,9 +59,9 @@ def side_by_side(
         drawing = Drawing(plan, paint, marks)
         drawing.contents(root, 0.0, 0.0, 0)
         drawing.finish()
-        left, has_ties = draw_ties(drawing)
-        title, room = draw_title(plan, theme, shorten_text(panel.name, 17.0, max(root.w - left, MIN_PANEL_WIDTH), True))
-        width = max(root.w - left, room, MIN_PANEL_WIDTH)
+        left, right, has_ties = draw_ties(drawing, root.w)
+        title, room = draw_title(plan, theme, shorten_text(panel.name, 17.0, max(right - left, MIN_PANEL_WIDTH), True))
+        width = max(right - left, room, MIN_PANEL_WIDTH)
         legend, height = draw_legend(plan, paint, sorted(drawing.streams), has_ties, width)
         body = "".join([*drawing.canvas.below, *drawing.canvas.over])
         parts += [

@@ -60,39 +60,50 @@ def svg(plan: Plan, is_open: IsOpen, paint: Paint) -> str:
     root = layout(plan, is_open)
     drawing.contents(root, 0.0, 0.0, 0)
     drawing.finish()
-    left, has_ties = draw_ties(drawing)
-    return _compose_picture(plan, paint, drawing, root, left, has_ties)
+    left, right, has_ties = draw_ties(drawing, root.w)
+    return _compose_picture(plan, paint, drawing, left, right, root.h, has_ties)
 
 
-def draw_ties(drawing: Drawing) -> tuple[float, bool]:
-    """Draw the lines between nodes with the same weights; return the left side of the picture, and if there are any."""
+def draw_ties(drawing: Drawing, width: float) -> tuple[float, float, bool]:
+    """Draw the lines between nodes with the same weights in a picture of a width.
+
+    Return the sides of the picture with these lines, and if there are any.
+    """
     canvas, theme = drawing.canvas, drawing.theme
     lines = tie_lines(drawing.plan, drawing.placed)
     for line in lines:
         canvas.over.append(_tie(line.points, line.ends, theme))
-    left = min([0.0, *[x for line in lines for x, _ in line.points]]) - (16.0 if lines else 0.0)
-    if lines:
-        heights = [y for _, y in lines[0].points]
+    xs = [x for line in lines for x, _ in line.points]
+    left, right = min([0.0, *xs]), max([width, *xs])
+    left, right = left - (16.0 if left < 0 else 0.0), right + (16.0 if right > width else 0.0)
+    outer = [line for line in lines if min(x for x, _ in line.points) < 0] or [
+        line for line in lines if max(x for x, _ in line.points) > width
+    ]
+    if outer:
+        heights = [y for _, y in outer[0].points]
         middle = (min(heights) + max(heights)) / 2
+        x = left + 9 if left < 0 else right - 2
         canvas.over.append(
-            f'<text transform="translate({number(left + 9)} {number(middle)}) rotate(-90)" font-size="10" '
+            f'<text transform="translate({number(x)} {number(middle)}) rotate(-90)" font-size="10" '
             f'fill="{theme.tie}" text-anchor="middle">same weights</text>'
         )
-    return left, bool(lines)
+    return left, right, bool(lines)
 
 
-def _compose_picture(plan: Plan, paint: Paint, drawing: Drawing, root: Frame, left: float, has_ties: bool) -> str:
+def _compose_picture(
+    plan: Plan, paint: Paint, drawing: Drawing, left: float, right: float, tall: float, has_ties: bool
+) -> str:
     theme = paint.theme
-    width = max(root.w - left + SHEET * 2, 300.0)
+    width = max(right - left + SHEET * 2, 300.0)
     title, room = draw_title(plan, theme)
     width = max(width, room)
     legend, height = draw_legend(plan, paint, sorted(drawing.streams), has_ties, width)
-    w, h = width + 2 * MARGIN, TITLE_ROOM + root.h + 28.0 + height + 18.0
+    w, h = width + 2 * MARGIN, TITLE_ROOM + tall + 28.0 + height + 18.0
     body = "".join([*drawing.canvas.below, *drawing.canvas.over])
     parts = (
         f'<g transform="translate({number(MARGIN)} 0)">{title}</g>'
         f'<g transform="translate({number(MARGIN - left)} {number(TITLE_ROOM)})">{body}</g>'
-        f'<g transform="translate({number(MARGIN)} {number(TITLE_ROOM + root.h + 28.0)})">{legend}</g>'
+        f'<g transform="translate({number(MARGIN)} {number(TITLE_ROOM + tall + 28.0)})">{legend}</g>'
     )
     return document(plan.model, w, h, theme, parts)
 

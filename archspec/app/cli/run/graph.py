@@ -29,7 +29,12 @@ def run(options: Namespace) -> int:
     level = options.level or ("layer" if options.depth is None else "block")
     if options.depth is not None and level != "block":
         raise make_error("usage", f"--depth cannot be combined with --level {level}", help="use `--level block`")
+    if options.open and (options.level or options.depth is not None):
+        option = "--level" if options.level else "--depth"
+        raise make_error("usage", f"--open cannot be combined with {option}", help="use one of them")
     format = EXTENSIONS.get(options.to, options.to) or _output_format(options.output)
+    if format not in PICTURE_FORMATS and options.open:
+        raise make_error("usage", "--open requires a picture", help=f"use `--to {', '.join(PICTURE_FORMATS)}`")
     if format not in PICTURE_FORMATS and (options.color != "role" or options.dark):
         option = "--dark" if options.dark else "--color"
         raise make_error("usage", f"{option} requires a picture", help=f"use `--to {', '.join(PICTURE_FORMATS)}`")
@@ -41,7 +46,7 @@ def run(options: Namespace) -> int:
     def make() -> tuple[str | bytes, Sequence[Diagnostic]]:
         model = as_model(options.spec, parse_overrides(options.settings))
         content = (
-            _render_picture(options, model, format, level)
+            _render_picture(options, model, format, level if options.level or options.depth is not None else None)
             if format in PICTURE_FORMATS
             else _render_data(options, model, format, level)
         )
@@ -64,10 +69,10 @@ def _output_format(output: str | None) -> str:
     return format
 
 
-def _render_picture(options: Namespace, model: Model, format: str, level: str) -> str | bytes:
+def _render_picture(options: Namespace, model: Model, format: str, level: str | None) -> str | bytes:
     svg = picture(
         model,
-        level,
+        "layer" if options.open else level,
         options.depth,
         fold=options.fold is not False,
         coloring=options.color,

@@ -53,11 +53,11 @@ function short(number, unit = "") {
 /** A part of a whole as a number from 0 to 1; both may be too large to be exact as numbers. */
 const ratio = (part, whole) => (Number(whole) ? Number(part) / Number(whole) : 0);
 
-/** A part of a whole as a percentage. */
+/** A part of a whole as a percentage, with the digits that `count` shows. */
 function percent(part, whole) {
-  const share = 100 * ratio(part, whole);
+  const share = ratio(part, whole);
   if (share === 0) return "0 %";
-  return share < 0.1 ? "< 0.1 %" : `${share.toFixed(1)} %`;
+  return share < 0.0005 ? "< 0.1 %" : `${roundEven(100 * share, 1).toFixed(1)} %`;
 }
 
 /** A number with some digits after the point, rounded as in Python: exact halves to even digits. */

@@ -12,8 +12,8 @@ const FONTS = `font-family="Helvetica, Arial, 'Liberation Sans', sans-serif"`;
 function savedPicture() {
   const paint = paintOf();
   const drawing = new Picture(paint, false).draw();
-  const { root, left, streams, hasTies } = drawing;
-  let width = Math.max(root.w - left + SHEET * 2, 300);
+  const { root, left, right, streams, hasTies } = drawing;
+  let width = Math.max(right - left + SHEET * 2, 300);
   const [title, room] = drawTitle(paint.theme);
   width = Math.max(width, room);
   const [legend, height] = drawLegend(paint, streams, hasTies, width);
@@ -33,9 +33,9 @@ const PAGE_MARGIN = 18;
 /** The picture in the page, with the places of its nodes. */
 function shownPicture() {
   const drawing = new Picture(paintOf(), true).draw();
-  const { root, left, places, streams, hasTies } = drawing;
+  const { root, left, right, places, streams, hasTies } = drawing;
   const [dx, dy] = [PAGE_MARGIN - left, PAGE_MARGIN];
-  const [width, height] = [root.w - left + SHEET * 2 + 2 * PAGE_MARGIN, root.h + 2 * PAGE_MARGIN];
+  const [width, height] = [right - left + SHEET * 2 + 2 * PAGE_MARGIN, root.h + 2 * PAGE_MARGIN];
   for (const place of places.values()) {
     place.x += dx;
     place.y += dy;
@@ -72,11 +72,16 @@ class Picture {
       this.over.push(path + dots);
     }
     this.hasTies = lines.length > 0;
-    this.left = Math.min(0, ...lines.flatMap(({ points }) => points.map(([x]) => x))) - (lines.length ? 16 : 0);
-    if (lines.length) {
-      const ys = lines[0].points.map(([, y]) => y);
+    const [lefts, rights] = [Math.min, Math.max].map((most) => lines.map(({ points }) => most(...points.map(([x]) => x))));
+    this.left = Math.min(0, ...lefts);
+    this.right = Math.max(this.root.w, ...rights);
+    if (this.left < 0) this.left -= 16;
+    if (this.right > this.root.w) this.right += 16;
+    const outer = lines.find((_, i) => lefts[i] < 0) ?? lines.find((_, i) => rights[i] > this.root.w);
+    if (outer) {
+      const ys = outer.points.map(([, y]) => y);
       const middle = (Math.min(...ys) + Math.max(...ys)) / 2;
-      const turned = `translate(${coordinate(this.left + 9)} ${coordinate(middle)}) rotate(-90)`;
+      const turned = `translate(${coordinate(this.left < 0 ? this.left + 9 : this.right - 2)} ${coordinate(middle)}) rotate(-90)`;
       this.over.push(`<text transform="${turned}" font-size="10" fill="${tie}" text-anchor="middle">same weights</text>`);
     }
     return this;
@@ -105,13 +110,13 @@ class Picture {
     for (const [inner, dx, dy] of frame.items) if (!inner.open) this.box(inner, x + dx, y + dy);
   }
 
-  path(owner, { points, stream, value, arrow, dot, branches }, x, y) {
+  path(owner, { points, stream, value, target, port, arrow, dot, branches }, x, y) {
     const at = points.map(([a, b]) => [a + x, b + y]);
     const color = this.theme[stream];
     this.streams.add(stream);
     this.placed.lines.push(at);
     let drawn = branches ? at.slice(1) : at;
-    const key = this.isLive ? ` data-value="${plan.keyOf(plan.node(owner).contents.values[value])}"` : "";
+    const key = this.isLive ? ` data-wire="${plan.wireOf({ owner, index: value }, { to: target, port })}"` : "";
     if (arrow) {
       const group = this.isLive ? ` class="tip"${key}` : stream; // in the page, a tip is marked with its wire
       if (!this.arrows.has(group)) this.arrows.set(group, { stream, tips: [] });

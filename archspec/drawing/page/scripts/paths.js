@@ -130,7 +130,7 @@ class Drawing {
       const branches = start.length === 2 && this.isPassed(rail.value, start[1]);
       if (branches && number === 0) dot = start.at(-1);
       const stream = { skip: "skip", left: "cross", right: "side" }[way];
-      this.add(rail.value, value, { to: tap.child }, [...start, ...turn, ...this.tap(rail, tap, y)], stream, dot, branches);
+      this.add(rail.value, value, { to: tap.child, port: tap.port }, [...start, ...turn, ...this.tap(rail, tap, y)], stream, dot, branches);
     });
   }
 
@@ -172,7 +172,7 @@ class Drawing {
     if (shifted.length < 2) return;
     const arrow = use.to !== undefined && !this.block.frames.get(use.to).open;
     const placed = dot && [hundredth(dot[0] - this.left), hundredth(dot[1])];
-    this.frame.paths.push({ points: shifted, stream, value: index, source: value.from, target: use.to, arrow, dot: placed, branches });
+    this.frame.paths.push({ points: shifted, stream, value: index, source: value.from, target: use.to, port: use.port, arrow, dot: placed, branches });
   }
 }
 

@@ -18,14 +18,17 @@ function planOf(data) {
     return paths[id];
   }
 
-  /** The producer of each input of a node, and the users of each output, among its siblings. */
+  /** The producer of each input of a node, and the users of each output, among its siblings; inside of a node, the
+   *  producer of each output, and the values of each input. */
   const feeding = nodes.map(() => []);
   const fed = nodes.map(() => []);
   const returned = nodes.map(() => []);
+  const entered = nodes.map(() => []);
   nodes.forEach(({ contents }, id) => {
-    for (const value of contents?.values ?? []) {
-      value.owner = id;
-      if (value.from !== undefined) (fed[value.from][value.output] ??= []).push(value);
+    for (const [index, value] of (contents?.values ?? []).entries()) {
+      Object.assign(value, { owner: id, index });
+      const source = value.from === undefined ? entered[id] : fed[value.from];
+      (source[value.output] ??= []).push(value);
       for (const { to, port } of value.uses) {
         if (to === undefined) returned[id][port] = value;
         else feeding[to][port] = value;
@@ -33,16 +36,32 @@ function planOf(data) {
     }
   });
 
-  /** The node that computes a value, and which output it is: as deep inside as it is known. */
-  function origin(value) {
-    value.origin ??= findOrigin(value);
-    return value.origin;
+  /** The name of the line of a value to one of its uses. */
+  const wireOf = ({ owner, index }, { to, port }) => [owner, index, to, port].join(".");
+
+  /** The lines on which values come to a node from where they are computed, and those to all that uses its outputs. */
+  function wiresAround(id) {
+    const found = new Set();
+    feeding[id].forEach((_, port) => addWiresTo(id, port, found));
+    for (const value of fed[id].flat()) addWiresFrom(value, found);
+    return found;
   }
-  function findOrigin({ owner, from, output }) {
-    if (from !== undefined) return returned[from][output] ? origin(returned[from][output]) : [from, output];
-    return feeding[owner][output] ? origin(feeding[owner][output]) : [owner, `in${output}`];
+  function addWiresTo(id, port, found) {
+    if (feeding[id][port]) addWireTo(feeding[id][port], { to: id, port }, found);
   }
-  const keyOf = (value) => origin(value).join(".");
+  function addWireTo(value, use, found) {
+    found.add(wireOf(value, use));
+    const { owner, from, output } = value;
+    if (from === undefined) addWiresTo(owner, output, found);
+    else if (returned[from][output]) addWireTo(returned[from][output], { port: output }, found);
+  }
+  function addWiresFrom(value, found) {
+    for (const use of value?.uses ?? []) {
+      found.add(wireOf(value, use));
+      const further = use.to === undefined ? fed[value.owner][use.port] : entered[use.to][use.port];
+      for (const each of further ?? []) addWiresFrom(each, found);
+    }
+  }
 
   /** The child that computes a value; for an input of the model's own node, the node that it enters. */
   function producer(value) {
@@ -98,19 +117,6 @@ function planOf(data) {
   }
 
   const ids = nodes.map((_, id) => id);
-  /** Periods, and the blocks of the two outermost levels; of those of one type that are together, the first. */
-  function openedAtFirst() {
-    const seen = new Set();
-    return new Set(ids.filter((id) => {
-      const { kind, type } = nodes[id];
-      if (!isBox(id) || path(id).length > 2 || (kind !== "block" && kind !== "period")) return false;
-      const around = path(id).filter((outer) => nodes[outer].kind !== "period").slice(0, -1).at(-1);
-      const key = `${around} ${type}`;
-      if (kind === "block" && seen.has(key)) return false;
-      seen.add(key);
-      return true;
-    }));
-  }
 
   const byName = new Map(ids.map((id) => [nodes[id].name, id]));
 
@@ -124,7 +130,8 @@ function planOf(data) {
     kids,
     isBox,
     path,
-    keyOf,
+    wireOf,
+    wiresAround,
     applied,
     maker,
     users,
@@ -134,7 +141,8 @@ function planOf(data) {
     /** The values that leave a node, by output. */
     leaving: (id) => fed[id],
     boxes: ids.filter(isBox),
-    opened: openedAtFirst(),
+    /** Periods and blocks that are open at first. */
+    opened: new Set(data.opened ?? []),
     isInLayer: (id) => path(id).slice(0, -1).some((outer) => nodes[outer].kind === "layer"),
     /** The node around one: null at the outermost level. */
     around: (id) => path(id).at(-2) ?? null,

@@ -15,7 +15,7 @@ function redraw() {
   performance.measure("draw", { start });
 }
 
-/** Mark the selected node, and the values that enter and leave it. */
+/** Mark the selected node, and the lines of the values that enter and leave it. */
 function mark() {
   const element = byId("view");
   for (const marked of element.querySelectorAll(".at, .lit")) marked.classList.remove("at", "lit");
@@ -25,13 +25,13 @@ function mark() {
   if (!node) return;
   node.classList.add("at");
   element.setAttribute("aria-activedescendant", node.id);
-  const values = valuesAround(state.at);
-  for (const wire of element.querySelectorAll("[data-value]")) wire.classList.toggle("lit", values.has(wire.dataset.value));
-}
-
-function valuesAround(id) {
-  const entering = (plan.node(id).inputs ?? []).map((_, port) => plan.feeding(id, port));
-  return new Set([...entering, ...plan.leaving(id).flat()].filter(Boolean).map(plan.keyOf));
+  const wires = plan.wiresAround(state.at);
+  const over = element.querySelector(".over");
+  for (const wire of element.querySelectorAll("[data-wire]")) {
+    if (!wires.has(wire.dataset.wire)) continue;
+    wire.classList.add("lit");
+    over.before(wire); // above the lines that begin together with it
+  }
 }
 
 function select(id, bring = false) {
