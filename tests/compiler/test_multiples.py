@@ -9,7 +9,6 @@ from reference import evaluate_model
 from small import load
 
 import archspec
-from archspec.core.algebra import evaluate as number_at
 
 FRAMES = """
 dim batch, seq
@@ -96,4 +95,4 @@ def test_activations_are_in_the_dimension(tmp_path: Path) -> None:
     formula = archspec.cost(path, attention="math").activations
     number = archspec.cost(path, attention="math", batch=2, seq=5).activations
     assert formula is not None and number is not None
-    assert number_at(formula.bytes, {"batch": 2, "seq": 5}) == number.bytes
+    assert formula.bytes.at({"batch": 2, "seq": 5}) == number.bytes
