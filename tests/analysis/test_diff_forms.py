@@ -4,37 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
+from paths import read_spec
 from small import load
 
 import archspec
 from archspec.testing import main
 
-SPEC = """
-import std { Linear, LayerNorm, attention, split_heads, merge_heads, causal_mask }
-
-dim batch, seq
-
-fn halves(x [batch, seq, 12]) -> ([batch, seq, 4], [batch, seq, 4], [batch, seq, 4]) {
-  return slice(axis = -1, stop = 4)(x), slice(axis = -1, start = 4, stop = 8)(x), slice(axis = -1, start = 8)(x)
-}
-
-fn mixed(q [batch, 2, seq, 2], k [batch, 2, seq, 2], v [batch, 2, seq, 2], mask bool [batch, 1, 1, seq])
-        -> [batch, 2, seq, 2] {
-  return attention(causal = true)(q, k, v, mask)
-}
-
-block Layer(n = 4)(x [batch, seq, n], mask bool [batch, 1, 1, seq]) -> [batch, seq, n] {
-  all = x |> norm: LayerNorm(n) |> qkv: Linear(n, 3 * n)
-  q, k, v = halves(all)
-  found = mixed(split_heads(2)(q), split_heads(2)(k), split_heads(2)(v), mask) |> merge_heads
-  return x + (found |> out: Linear(n, n)) + x * 0.5
-}
-
-block Net(layers = 3)(x [batch, seq, 4], visible int [batch, seq]) -> [batch, seq, 4] {
-  mask = reshape([batch, 1, 1, seq])(visible == 1)
-  return x |> layer[i]: Layer()(_, mask) for i in 0..layers
-}
-"""
+SPEC = read_spec("diff_forms_spec")
 
 OPPOSITE = "fn opposite(x bool [...]) -> bool [...] { return not x }\n\n"
 SPELLINGS: dict[str, list[tuple[str, str]]] = {

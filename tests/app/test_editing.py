@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from paths import ROOT
+from paths import ROOT, read_spec
 
 from archspec import Source, Span
 
@@ -228,51 +228,7 @@ def test_what_is_kept_of_the_library_is_limited(tmp_path: Path, monkeypatch: pyt
     assert all((after == 0) == (before > 50) for before, after in pairwise(kept))
 
 
-NAMES = """\
-import std { Linear, LayerNorm as Norm, gelu as smooth }
-import ops { tanh as squash }
-
-dim batch, seq
-
-## Half of it.
-fn half(share = 0.5)(x [...]) -> (part [...], [...]) {
-  return x * share, x - x * share
-}
-
-layer Scale(n, power = 2 * n)(x [batch, seq, n], mask bool [batch, seq, 1] = none) -> [batch, seq, n] {
-  weight: frozen param [n]
-  steps:  buffer int [n] = arange(n)
-  extra:  unused param [power]
-  y = where(mask, x, 0.0) if mask != none else x
-  return y * .weight + real(.steps)
-}
-
-block Mix(n = 4, parts = [2, 2], act = smooth)(x [batch, seq, n]) -> (main [batch, seq, n], other [batch, seq, n]) {
-  role head for last
-  require n > 2
-  up = x |> norm: Norm(n) |> first.dense: Linear(n, bias = false, out_features = n) |> act
-  a, _ = half(share = 0.25)(up)
-  b, c = split(parts, axis = -1)(squash(a))
-  near = sum(axis = -1, keep = true)(x) > 0.0
-  s = x
-  for i in 0..3 {
-    s = s + concat(axis = -1)(b, c) |> scale[i]: Scale(n)(_, near)
-  }
-  tie last.weight = first.dense.weight
-  return last: Linear(n, n)(s), x |> deep.layer[j]: Scale(n) for j in 1..3
-}
-
-block Both(..Mix, n = 8, parts = [4, 4])(..Mix) -> [batch, seq, n] {
-  h, g = mix: Mix(n = n, parts = parts, act = act)(x)
-  twice: Scale(n)
-  return h + g |> .twice |> .twice |> + .mix.last.bias
-}
-
-model "small" = Mix()
-model "large" = Both(n = 8) {
-  expect params == 29 * n
-}
-"""
+NAMES = read_spec("editing_names")
 
 
 def test_what_names_refer_to(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
@@ -326,29 +282,7 @@ def test_outline_folds_colours_and_hints(tmp_path: Path, golden: Callable[[str, 
     assert near in found and text[: near.offset].endswith("half(share = 0.25)(up)")
 
 
-WRONG = """\
-import std { Nope, Linear, gelu as smooth }
-import std { Linear as Dense, Nothing }
-
-dim batch
-
-layer Table(n, kind = Missing)(x [batch, n], y [batch, n] = none) -> [batch, n] {
-  w[i].part: param [n] for i in 0..2
-  return x * .w.0.part + .q + .w.part
-}
-
-block Net(n = 4, make = Dense(n, n))(x [batch, n]) -> [batch, n] {
-  h = table: Table(n)(x = x, y = x)
-  g = h |> inner: make |> .inner.weight
-  act = Linear(in_features = n, out_features = 2)
-  return .table.w.0.part + Table(n, q = 3)(z = h) + .lost.w
-}
-
-model "a" = Lost(n = 3)
-model "b" = Net(n = 3) {
-  expect n == 3
-}
-"""
+WRONG = read_spec("editing_wrong")
 
 
 def test_what_names_refer_to_in_a_file_with_errors(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
@@ -369,30 +303,7 @@ def test_what_names_refer_to_in_a_file_with_errors(tmp_path: Path, golden: Calla
     assert descriptions.hover(analysis, WRONG.index("model")) is None
 
 
-INHERITED = """\
-dim batch
-
-layer Inner(n, rate = 0.5)(x [batch, n]) -> [batch, n] {
-  w: param [n]
-  return x * .w * rate
-}
-
-# It replaces
-# a default.
-block Same(..Inner, rate = 0.75)(..Inner) -> [batch, n] {
-  role head for parts
-  parts.one: Inner(n, rate)
-  other: Inner(n, rate)
-  return .other(.parts.one(x))
-}
-
-block Apart(n, rate = 0.5)(x [batch, n]) -> [batch, n] {
-  return inner: Inner(n, rate)(x)
-}
-
-model "m" = Same(n = 3)
-model "apart" = Apart(n = 3)
-"""
+INHERITED = read_spec("editing_inherited")
 
 
 def test_edges_of_names_definitions_statements_and_comments(folder: Path) -> None:

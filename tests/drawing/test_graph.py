@@ -8,7 +8,7 @@ from typing import Any
 import networkx as nx
 import pytest
 from bundled import each
-from paths import DATA
+from paths import DATA, read_spec
 from small import load
 
 import archspec
@@ -132,20 +132,7 @@ def test_other_levels_are_refused() -> None:
         model.graph("block", depth=-1)
 
 
-ODD = """
-dim batch
-layer Scale(n)(x [batch, n]) -> [batch, n] {
-  weight: param [n]
-  return x * .weight
-}
-block Enc(n)(x [batch, n]) -> [batch, n] {
-  return x |> one: Scale(n) |> two: Scale(n) |> + x
-}
-block Net(n = 3)(x [batch, n]) -> [batch, n] {
-  BODY
-}
-model "net" = Net()
-"""
+ODD = read_spec("graph_odd")
 
 
 @pytest.mark.parametrize(
@@ -216,92 +203,7 @@ def test_hyperparameters_of_a_graph_are_fresh() -> None:
     assert model.graph("op").nodes[node]["hyperparameters"] == {"eps": 1e-12}
 
 
-NESTED = """
-import std { Linear }
-dim batch
-
-layer Scale(n)(x [batch, n]) -> [batch, n] {
-  weight: param [n]
-  return x * .weight
-}
-
-block Inner(n)(x [batch, n]) -> ([batch, n], [batch, n]) {
-  y = x |> up: Linear(n, n) |> down: Scale(n)
-  return y, y + x
-}
-
-block Middle(n, both)(x [batch, n], z [batch, n] = none) -> [batch, n] {
-  shift: param [n]
-  a, b = inner: Inner(n)(x)
-  c, _ = .inner(b) if both else .inner(a)
-  return c * .shift + (z if z != none else x)
-}
-
-block Outer(n, both)(x [batch, n]) -> [batch, n] {
-  first:  Middle(n, both)
-  second: Middle(n, false)
-  return .second(.first(x), x)
-}
-
-fn mean_of(x [...], y [...]) -> [...] { return (x + y) * 0.5 }
-
-block Net(n = 4)(x [batch, n]) -> (states [batch, n], [batch, n], [batch, n]) {
-  role head for head
-  lone: frozen Outer(n, true)
-  tied: Outer(n, true)
-  deep: Outer(n, false)
-  gate: param [n]
-  tie tied.first.inner.up = lone.first.inner.up
-  spare: unused Scale(n)
-  h = x * .gate
-    |> stack[i]: Outer(n, i == 0) for i in 0..3
-    |> .lone |> .tied |> .lone
-  g = .deep.first.inner.down(h) |> .deep |> * .deep.second.shift
-  return mean_of(h, g), head: Scale(n)(h), h
-}
-
-block Pair(n)(x [batch, n]) -> [batch, n] {
-  tie two = one
-  return x |> one: Scale(n) |> tanh |> two: Scale(n)
-}
-
-## Stacks that are tied to others, or inside; frozen in part; of which some iterations differ; of one block again.
-block Runs(n = 4)(x [batch, n]) -> [batch, n] {
-  tie b[i] = a[i] for i in 0..4
-  tie f[i] = f[0] for i in 1..3
-  tie q[i] = p[i] for i in 0..3
-  r[i]: frozen Pair(n) for i in 0..2
-  r[2]: Pair(n)
-  s: Pair(n)
-  h = x
-  for i in 0..4 {
-    h = h |> a[i]: Scale(n) |> tanh
-  }
-  for i in 0..4 {
-    h = h |> b[i]: Scale(n) |> exp |> + x
-  }
-  for i in 0..6 {
-    if i % 2 == 0 {
-      h = h |> c[i].inner: Scale(n) |> tanh
-    } else {
-      h = h |> c[i].inner: Scale(n) |> exp
-    }
-  }
-  g = h |> d[i]: (Pair if i % 3 != 2 else Scale)(n) for i in 0..7
-    |> e[i]: Pair(n) for i in 0..3
-    |> f[i]: Scale(n) for i in 0..3
-  for i in 0..3 {
-    g = g |> p[i]: Scale(n) |> k[i]: Scale(n)
-  }
-  for i in 0..3 {
-    g = g |> q[i]: Scale(n) |> l[i]: Scale(n)
-  }
-  return g |> .r[i] for i in 0..3 |> .s for i in 0..3
-}
-
-model "nested" = Net()
-model "runs" = Runs()
-"""
+NESTED = read_spec("graph_nested")
 
 
 @pytest.mark.parametrize("level", ["block", "layer", "op"])

@@ -8,29 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from paths import read_spec
 from small import load
 from written import written
 
 import archspec
 from archspec.testing import main
 
-TINY = """
-import std { Linear, Embedding }
-dim batch, seq
-
-block Twice(n)(x [batch, seq, n]) -> [batch, seq, n] {
-  scale: param [n]
-  return x * .scale |> inner.dense: Linear(n, n)
-}
-
-block Tiny(n = 8)(ids int [batch, seq]) -> (states [batch, seq, n], scores [batch, seq, 30]) {
-  h = words: Embedding(30, n)(ids) |> layers[i]: Twice(n) for i in 0..2
-  tie decoder.weight = words.weight
-  return h, decoder: Linear(n, 30)(h)
-}
-
-model "tiny" = Tiny()
-"""
+TINY = read_spec("viewers_tiny")
 
 
 def for_netron(spec: str, *options: str) -> Any:
@@ -196,32 +181,7 @@ def test_model_explorer_reads_it() -> None:
     assert [node.id for node in found.graphs[0].nodes] == [*load(TINY).graph()]
 
 
-MARKED = """
-import std { Linear, Embedding }
-dim batch, seq
-
-block Twice(n, rate = 0.5)(x [batch, seq, n]) -> [batch, seq, n] {
-  scale: frozen param [n]
-  return x * .scale |> inner.dense: Linear(n, n) |> + x * rate
-}
-
-layer Same(n)(x [batch, seq, n]) -> [batch, seq, n] {
-  weight: param [n]
-  return x * .weight
-}
-
-block Net(n = 8)(ids int [batch, seq], mask bool [batch, seq, 1] = none)
-                -> (states [batch, seq, n], [batch, seq, 30]) {
-  role embedding for words
-  role head for decoder
-  h = words: Embedding(30, n)(ids) |> layers[i]: Twice(n) for i in 0..3 |> same: Same(n) |> .same
-  tie decoder.weight = words.weight
-  shown = where(mask, h, 0.0) if mask != none else h
-  return shown, decoder: Linear(n, 30)(h)
-}
-
-model "a <b> & c" = Net()
-"""
+MARKED = read_spec("viewers_marked")
 
 
 FORMATS = ["dot", "mermaid", "graphml", "gexf", "json", "netron", "model-explorer"]
