@@ -3,16 +3,14 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import networkx as nx
 import pytest
-from paths import DATA
 from small import load
-from test_graph import NESTED, VIEWS
+from test_graph import NESTED
 
 import archspec
-from archspec.drawing.graph.boxes import Box, build_picture
+from archspec.drawing.graph.boxes import build_picture
 from archspec.drawing.graph.dot import to_dot
 from archspec.drawing.graph.mermaid import to_mermaid
 from archspec.drawing.graph.nodelink import to_node_link
@@ -48,85 +46,6 @@ model "net" = Net()
     picture = build_picture(graph)
     lines = {node.lines[0]: node.lines[1:] for node in picture.nodes if node.kind == "param"}
     assert lines == {"outer": ("real  5  25.0 %", "5"), "scale": ("real  3 x 5  75.0 %", "5")}
-
-
-FAULTS = DATA / "faults"
-
-
-def shown(spec: str) -> dict[str, tuple[Any, ...]]:
-    """The lines of every layer in the picture of a collapsed graph, without shares."""
-    graph = archspec.load(str(FAULTS / spec)).graph(fold=True)
-    del graph.graph["params"]
-    lines: dict[str, tuple[Any, ...]] = {}
-    layers = [node for node in graph if graph.nodes[node]["kind"] == "layer"]
-    for view in VIEWS:
-        whole = archspec.load(str(FAULTS / spec))
-        assert sum(data["params"] for _, data in whole.graph(**view).nodes(data=True)) == whole.params.total
-
-    def collect(box: Box) -> None:
-        for item in box.items:
-            if isinstance(item, Box):
-                collect(item)
-            elif item.kind == "layer":
-                lines[layers[len(lines)]] = item.lines[1:-1]
-
-    collect(build_picture(graph).box)
-    return lines
-
-
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
-        (
-            "tied_stack.arch",
-            {
-                "layers.0": ("Linear  20",),
-                "layers.1-3": ("3 x Linear", "shares with layers.0"),
-                "layers.4": ("Linear  20",),
-            },
-        ),
-        (
-            "tied_fold.arch:m",
-            {
-                "layers.0.fc": ("Linear  20",),
-                "layers.1.fc": ("Linear", "shares with layers.0.fc"),
-                "layers.2.fc": ("Linear  20",),
-            },
-        ),
-        (
-            "tied_fold.arch:p",
-            {"layers.0.fc": ("Linear  20",), "layers.1-2.fc": ("Linear  2 x 4", "shares with layers.0.fc")},
-        ),
-        (
-            "fold_frozen.arch:m",
-            {
-                "layers.0-2.fc": ("Linear  3 x 20",),
-                "layers.3.fc": ("Linear  20",),
-                "more.0-1.fc": ("Linear  2 x 20",),
-                "more.2-3.fc": ("Linear  2 x 20",),
-            },
-        ),
-        ("fold_frozen.arch:f", {"a.0-1.fc": ("Linear  2 x 20  frozen",), "a.2-3.fc": ("Linear  2 x 20",)}),
-        (
-            "tied_pairs.arch:pairs",
-            {"layers.0,2,4": ("Linear  3 x 20",), "layers.1,3,5": ("3 x Linear", "shares with layers.0,2,4")},
-        ),
-        (
-            "tied_pairs.arch:reversed",
-            {"layers.3": ("Linear  20",), "layers.0-2": ("3 x Linear", "shares with layers.3")},
-        ),
-        (
-            "tied_pairs.arch:stacks",
-            {"a.*": ("Linear  3 x 20",), "b.*": ("Linear  3 x 4", "shares with a.*")},
-        ),
-        (
-            "tied_pairs.arch:again",
-            {"layers.0": ("Linear, applied 2 times  20",), "layers.1": ("Linear, applied 2 times  20",)},
-        ),
-    ],
-)
-def test_collapsed_stacks_keep_what_differs_apart(spec: str, expected: dict[str, Any]) -> None:
-    assert shown(spec) == expected
 
 
 def test_operations_carry_their_hyperparameters_and_constants() -> None:
