@@ -11,9 +11,7 @@ from small import load
 import archspec
 from archspec import Assumption, Plot, PlotPoint, Source, Span
 from archspec.analysis.search import api, compilations, plot, quantities, result, search
-from archspec.analysis.search.columns import (
-    column,
-)
+from archspec.analysis.search.columns import column
 from archspec.analysis.search.plot import draw, svg
 from archspec.analysis.search.polynomials import evaluate_integers, find_where_holds
 from archspec.analysis.search.quantities import Quantity, measure

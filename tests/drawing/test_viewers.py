@@ -43,10 +43,7 @@ def test_netron_has_layers_with_their_tensors() -> None:
             "initializer": {"type": {"dataType": "real", "shape": {"dimensions": [8, 8]}}},
         }
     ]
-    assert dense["outputs"]["output"][0]["type"] == {
-        "dataType": "real",
-        "shape": {"dimensions": ["batch", "seq", 8]},
-    }
+    assert dense["outputs"]["output"][0]["type"] == {"dataType": "real", "shape": {"dimensions": ["batch", "seq", 8]}}
     assert nodes["layers.0#mul.0"]["inputs"]["b"][0]["name"] == "layers.0.scale"
     assert [*graph["inputs"]] == ["ids"] and [*graph["outputs"]] == ["states", "scores"]
     assert graph["outputs"]["states"] == dense["outputs"]["output"]
@@ -167,10 +164,7 @@ def test_netron_reads_it(tmp_path: Path) -> None:
     command = ["node", "--input-type=module", "-e", READ, str(reader), str(file)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [
-        6,
-        [["x", "real[batch,seq,8]"], ["weight", "real[8,8]"], ["bias", "real[8]"]],
-    ]
+    assert json.loads(done.stdout) == [6, [["x", "real[batch,seq,8]"], ["weight", "real[8,8]"], ["bias", "real[8]"]]]
 
 
 @pytest.mark.slow
