@@ -24,12 +24,6 @@ def table(*tensors: Tensor, blocks: tuple[str, ...] = ()) -> Table:
     )
 
 
-# Selecting
-
-
-# Summing
-
-
 # The tree
 
 

@@ -42,15 +42,6 @@ def test_what_people_see(golden: Callable[[str, str], None]) -> None:
     golden("explain.txt", "\n".join(f"{command}\n{text}[{status}]\n" for command, text, status in answers))
 
 
-# What the published numbers are
-
-
-# The command
-
-
-# Numbers
-
-
 # All conventions, and back
 
 

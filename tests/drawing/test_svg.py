@@ -27,9 +27,6 @@ def test_the_same_bytes_each_time() -> None:
     assert len(runs) == 1
 
 
-# Colors
-
-
 # The command
 
 
