@@ -103,20 +103,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("specs").resolve()
 
 
-PLAIN = """\
-import std { Linear }
-
-dim batch
-
-block Net(n = 4)(x [batch, n]) -> [batch, n] {
-  y = x |> up: Linear(n, n)
-  return y * 2.0
-}
-
-model "net" = Net() {
-  expect params == 20
-}
-"""
+PLAIN = read_spec("editing_plain")
 
 
 def test_fixes_of_a_place(folder: Path) -> None:

@@ -100,18 +100,7 @@ def test_float32_is_the_identity_from_float32_on() -> None:
             assert one.dtype == dtype and torch.equal(one, other)
 
 
-ROUTED = """
-import std { Linear, RMSNorm, rotary, attention }
-dim batch, seq
-block Net(n = 8, experts = 5)(x [batch, seq, n]) -> [batch, seq, n] {
-  h = x |> norm: RMSNorm(n)
-  w: param [experts, n, n] ~ normal(0.5)
-  scores, chosen = router: Linear(n, experts, bias = false, std = 1.0)(h) |> float32 |> softmax |> topk(1)
-  mixed = expert_linear(h, reshape([batch, seq])(chosen), .w) * scores
-  q = reshape([batch, seq, 2, 4])(mixed) |> transpose(1, 2) |> rotary(_, arange(seq))
-  return attention(q, q, q) |> transpose(1, 2) |> reshape([batch, seq, n])
-}
-"""
+ROUTED = read_spec("std_modules_routed")
 
 
 def test_routers_and_rotary_positions_in_half_precision() -> None:

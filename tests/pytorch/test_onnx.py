@@ -10,7 +10,7 @@ import pytest
 import torch_compare
 import torch_texts
 from bundled import SLOW
-from paths import DATA
+from paths import DATA, read_spec
 from sections import read_sections
 from small import DENSE, load
 
@@ -30,21 +30,7 @@ EACH = [
     name if name in SLOW or name not in archspec.models() else pytest.param(name, marks=pytest.mark.exhaustive)
     for name in BUNDLED
 ]
-TINY = """
-import std { Linear, Embedding }
-dim batch, seq
-
-## A word model.
-block Tiny(vocab = 30, hidden = 8, layers = 2)(ids int [batch, seq])
-          -> (states [batch, seq, hidden], logits [batch, seq, vocab]) {
-  h = words: Embedding(vocab, hidden)(ids)
-    |> layers[i]: Linear(hidden, hidden) for i in 0..layers
-  tie decoder.weight = words.weight
-  return h, decoder: Linear(hidden, vocab)(h)
-}
-
-model "tiny" = Tiny()
-"""
+TINY = read_spec("onnx_tiny")
 
 
 def small_model(name: str) -> Model:
