@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from archspec.app.lsp.observations import ObservedDeclaration, count_parameters
-from archspec.app.lsp.occurrences import Occurrence
+from archspec.app.lsp.occurrences import Occurrence, Symbol
 from archspec.app.lsp.workspace import Analysis
 from archspec.compiler.evaluate.values import MultipleOutputs, Tensor, Value, show
 from archspec.compiler.resolve import nodes, walk
 from archspec.compiler.resolve.definition import resolve_definition
+from archspec.compiler.resolve.labels import definition_label, entry_labels
 from archspec.compiler.resolve.unit import Definition
 from archspec.core.diagnostics import Report
 from archspec.core.record import Record
@@ -24,7 +25,9 @@ def hover(analysis: Analysis, offset: int) -> tuple[str, int, int] | None:
     occurrence = analysis.occurrence_at(offset)
     if occurrence is None:
         return None
-    parts = _headline(analysis, occurrence), _observation(analysis, occurrence), _documentation(occurrence)
+    label = _find_label(analysis, occurrence)
+    headline = _headline(analysis, occurrence) + (f'\n\nlabel "{label}"' if label is not None else "")
+    parts = headline, _observation(analysis, occurrence), _documentation(occurrence)
     text = "\n\n".join(filter(None, parts))
     return (text, occurrence.start, occurrence.end) if text else None
 
@@ -77,6 +80,31 @@ def _headline(analysis: Analysis, occurrence: Occurrence) -> str:
             return f"dimension `{symbol.name}`"
         case _:
             return f"{symbol.kind} `{symbol.name}` of `{symbol.owner}`"
+
+
+def _find_label(analysis: Analysis, occurrence: Occurrence) -> str | None:
+    """Return the label of a definition, or of a hyperparameter, input or output."""
+    symbol = occurrence.symbol
+    if isinstance(occurrence.target, Definition):
+        return definition_label(occurrence.target)
+    binding = analysis.unit.names.get(symbol.owner) if analysis.unit is not None else None
+    for definition in (analysis.definition_at(occurrence.start), binding.target if binding is not None else None):
+        if isinstance(definition, Definition) and _declares(definition, symbol):
+            return entry_labels(definition).get(symbol.name)
+    return None
+
+
+def _declares(definition: Definition, symbol: Symbol) -> bool:
+    """Whether a definition declares or inherits the hyperparameter, input or output that a symbol stands for."""
+    match symbol.kind:
+        case "hyperparameter":
+            parameter = definition.hyperparameters.get(symbol.name)
+            return parameter is not None and parameter.origin.name == symbol.owner
+        case "input":
+            origin, _ = definition.inherited_inputs.get(symbol.name, (definition, None))
+            return origin.name == symbol.owner
+        case kind:
+            return kind == "output" and definition.name == symbol.owner
 
 
 def _code_block(text: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
+from archspec.core.addresses import parent
 from archspec.drawing.figure.elements import Reading
 from archspec.drawing.figure.flow import Element, Flow
 from archspec.drawing.figure.names import format_shape, lower
@@ -232,10 +233,13 @@ class Composer:
         words = " + ".join(dict.fromkeys(lower(e.title) for e in main)) or "layer"
         if self.detail.is_open and any(stack in stream and len(stream) >= MIN_STAGES for stream in self.streams):
             words = "layer"  # of which one is drawn
+        labels, unit = self.reading.graph.graph.get("labels", {}), stack.shown[0].unit
+        words = lower(labels[unit]) if unit in labels else words
         shape = format_shape(stack.shown[-1].shape, self.reading.batch)
         heads = next((e.details.split(" × ")[0] for e in main if e.kind == "attention"), "")
         details = ", ".join([part for part in (shape, heads) if part])
-        return Element("closed", f"{stack.count} × {words}", details, [])
+        name = labels.get(parent(unit.replace("...", "…")))
+        return Element("closed", f"{name} × {stack.count}" if name else f"{stack.count} × {words}", details, [])
 
     def _column(self, nodes: Sequence[Node], x: float, y: float, room: float) -> float:
         """Place a column from y and draw it; return its upper end."""

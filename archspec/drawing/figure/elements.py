@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
-from archspec.core.addresses import last_segment, parent
+from archspec.core.addresses import is_inside, last_segment, parent
 from archspec.drawing.figure.flow import Element, Flow
 from archspec.drawing.figure.names import (
     activation_of,
@@ -103,6 +103,16 @@ class Reading:
 
         return reach(successors) & reach(self.graph.predecessors)
 
+    def label_of(self, node: str) -> str | None:
+        """Return the label of a node, or of the part that it belongs to: that of a block with no other part in it."""
+        part, data = self.owner.get(node), self.data[node]
+        if part is None or not isinstance(part.facts, _COMPOSITES):
+            return data.get("label")
+        inside = [p for p in self.parts if isinstance(p.facts, _COMPOSITES) and is_inside(p.address, part.address)]
+        depth = part.address.count(".")
+        block = next((b for b in data["path"] if b.replace("...", "").count(".") == depth), self.units[node])
+        return self.graph.graph.get("labels", {}).get(block) if len(inside) == 1 and block != self.units[node] else None
+
     def live_sources(self, node: str) -> Iterator[str]:
         """Yield the nodes whose numbers a node takes, or whose ids if it looks them up, in the order of operands."""
         takes_ids = isinstance(getattr(self.owner.get(node), "facts", None), EmbeddingFacts)
@@ -190,18 +200,19 @@ def _element_of(
         element.part = part
         if isinstance(part.facts, HeadFacts) and part.facts.classes == reading.vocabulary:
             element.title = "LM head"
+        element.title = reading.label_of(node) or element.title
         return element
     if kind in ("input", "output", "param"):
-        name = last_segment(node) if kind == "param" else node.split(":")[-1]
+        name = data.get("label") or humanize(last_segment(node) if kind == "param" else node.split(":")[-1])
         shape = [size for size in data["shape"] if kind != "param" or size != 1]
         return add(
             node,
-            Element(
-                "parameter" if kind == "param" else kind, humanize(name), format_shape(shape, reading.batch), [node]
-            ),
+            Element("parameter" if kind == "param" else kind, name, format_shape(shape, reading.batch), [node]),
         )
     if kind == "layer" and data.get("params"):
-        return add(node, _layer_element(reading, node, data, operands))
+        element = add(node, _layer_element(reading, node, data, operands))
+        element.title = data.get("label", element.title)
+        return element
     activation = activation_of(type)
     if any(element.kind == "experts" for element in operands) and type not in ("add", "sub"):
         return None

@@ -60,7 +60,7 @@ def measure(node: Node) -> None:
     if node.kind not in ("input", "output", "param", "buffer"):
         parts = [_line(node.title, HEADING, True)]
         if node.type and node.type != node.title:
-            parts.append(_line(node.type, HEADING_TYPE))
+            parts.append(_line(node.label or node.type, HEADING_TYPE))
         if node.differs:
             parts.append(_line(node.differs, HEADING_TYPE))
         node.heading = parts
@@ -74,18 +74,19 @@ def annotate(node: Node, text: str) -> None:
 
 
 def subtitle(node: Node) -> str:
-    """Return the type of a node, and the sizes of its first tensor: of a matrix from input to output, if it is one."""
+    """Return the label or type of a node, and the sizes of its first tensor: of a matrix, from input to output."""
     tensor = next(iter(node.tensors or ()), None)
     if node.kind in ("param", "buffer"):
         shape = _times(node.shape) if node.shape else "number"
         return f"{tensor.copies} of {shape}" if tensor is not None and tensor.copies > 1 else shape
+    type = node.label or node.type
     if node.kind != "layer" or tensor is None:
-        return node.type
+        return type
     if len(tensor.shape) == 2 and node.inputs and node.inputs[0].dtype == "real" and node.shape:
         before, after = node.inputs[0].shape[-1:], node.shape[-1:]
         if {*before, *after} == {*tensor.shape}:
-            return f"{node.type} {before[0]} {ARROW} {after[0]}"
-    return f"{node.type} {_times(tensor.shape)}".rstrip()
+            return f"{type} {before[0]} {ARROW} {after[0]}"
+    return f"{type} {_times(tensor.shape)}".rstrip()
 
 
 def _badge(node: Node) -> str:

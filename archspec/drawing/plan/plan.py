@@ -9,6 +9,7 @@ Plan
     model, doc          name and documentation of the model
     total, trainable, frozen    parameter counts
     hyperparameters     values by name
+    labels              the labels of hyperparameters by name
     dimensions          the names of the symbolic dimensions of the inputs, in order
     roles               [{role, params}] of all tensors, as `count --by role`; `role` is absent for tensors without one
     nodes               all nodes; the `id` of a node is its position in this list. Node 0 is the root
@@ -33,6 +34,7 @@ Node
                         some of them)
     addresses           the addresses of all copies (in Python only, not in the data)
     type                name of the definition or operation
+    label               what the spec calls it, in place of `type`
     source              file:line of the application
     role                the role of its tensors: of all, or for a block of at least 90 % of its parameters
     tensors             [{name, shape, params, tied_to?, frozen?, copies}] of a layer: names relative to the layer (with
@@ -52,6 +54,7 @@ Node
                         everything inside. It adds to the model this, multiplied by `times` of the node and by `times`
                         and `rounds` of all nodes around it
     hyperparameters     values by name, for definitions with tensors and for operations
+    labels              the labels of hyperparameters by name
     constants           inputs that are numbers, by argument
     differs             text that distinguishes it from similar nodes nearby: "local", "not first"
     shape, dtype        of its first output: sizes are numbers or texts
@@ -175,6 +178,8 @@ class Node:
     frozen: int = 0
     heading: list[Line] | None = None
     hyperparameters: dict[str, object] | None = None
+    label: str = ""
+    labels: dict[str, str] | None = None
     lines: list[Line] | None = None
     macs: Quantity = 0
     main: int | None = None
@@ -217,6 +222,7 @@ class Plan:
         self.trainable = trainable
         self.frozen = total - trainable
         self.hyperparameters: Mapping[str, object] = {}
+        self.labels: dict[str, str] = {}
         self.dimensions: list[str] = []
         self.roles: list[RoleShare] = []
         self.nodes: list[Node] = []
