@@ -239,7 +239,9 @@ class Composer:
         heads = next((e.details.split(" × ")[0] for e in main if e.kind == "attention"), "")
         details = ", ".join([part for part in (shape, heads) if part])
         name = labels.get(parent(unit.replace("...", "…")))
-        return Element("closed", f"{name} × {stack.count}" if name else f"{stack.count} × {words}", details, [])
+        if name:
+            return Element("closed", name, f"{stack.count} layers, {details}", [])
+        return Element("closed", f"{stack.count} × {words}", details, [])
 
     def _column(self, nodes: Sequence[Node], x: float, y: float, room: float) -> float:
         """Place a column from y and draw it; return its upper end."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
-from archspec.core.addresses import is_inside, last_segment, parent
+from archspec.core.addresses import is_inside, join, last_segment, parent, prefixes, segments
 from archspec.drawing.figure.flow import Element, Flow
 from archspec.drawing.figure.names import (
     activation_of,
@@ -104,14 +104,20 @@ class Reading:
         return reach(successors) & reach(self.graph.predecessors)
 
     def label_of(self, node: str) -> str | None:
-        """Return the label of a node, or of the part that it belongs to: that of a block with no other part in it."""
-        part, data = self.owner.get(node), self.data[node]
-        if part is None or not isinstance(part.facts, _COMPOSITES):
+        """Return the label of a node, or if it belongs to a part, that of the innermost address with the part alone."""
+        part, data, labels = self.owner.get(node), self.data[node], self.graph.graph.get("labels", {})
+        if part is None or not labels or not isinstance(part.facts, _COMPOSITES):
             return data.get("label")
-        inside = [p for p in self.parts if isinstance(p.facts, _COMPOSITES) and is_inside(p.address, part.address)]
-        depth = part.address.count(".")
-        block = next((b for b in data["path"] if b.replace("...", "").count(".") == depth), self.units[node])
-        return self.graph.graph.get("labels", {}).get(block) if len(inside) == 1 and block != self.units[node] else None
+        others = [p.address for p in self.parts if p is not part and isinstance(p.facts, _COMPOSITES)]
+        for address in reversed([*prefixes(part.address)]):
+            words = segments(address)
+            around = [block for block in data["path"] if _length(block) <= len(words)][-1:]
+            name = join(*around, *words[sum(map(_length, around)) :])
+            if name in (self.units[node], "") or any(is_inside(other, address) for other in others):
+                return None
+            if name in labels:
+                return labels[name]
+        return None
 
     def live_sources(self, node: str) -> Iterator[str]:
         """Yield the nodes whose numbers a node takes, or whose ids if it looks them up, in the order of operands."""
@@ -122,6 +128,11 @@ class Reading:
         for data, source in sorted(edges, key=lambda edge: min(edge[0]["positions"])):
             if data["dtype"] == "real" or takes_ids:
                 yield source
+
+
+def _length(block: str) -> int:
+    """Return the number of segments of the address of a block, in which "..." stands for numbers."""
+    return block.replace("...", "").count(".") + 1
 
 
 def _order(graph: PlainGraph) -> list[str]:
@@ -180,6 +191,7 @@ def read_flow(reading: Reading) -> Flow:
         element.repeat = max(element.repeat, data.get("repeat", 1))
         element.shape = tuple(data["shape"])
         element.block = data["path"][-1] if data["path"] else ""
+        element.block_label = reading.graph.graph.get("labels", {}).get(element.block, "")
         edges += [(source, element) for source in operands if source is not element]
         sources[node] = [element]
     shifted = {reading.units[node] for node, data in reading.data.items() if data["type"] == "roll"}

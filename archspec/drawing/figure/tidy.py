@@ -121,9 +121,8 @@ def _join_transition(flow: Flow, element: Element) -> None:
         (user,) = users
         is_between = any(e.unit for e in flow.sources(element)) and any(e.unit for e in flow.users(user))
         if user.kind in ("linear", "convolution") and user.block == element.block and is_between:
-            joined = Element(
-                "linear", humanize(last_segment(element.block)), user.details, [*element.nodes, *user.nodes]
-            )
+            title = element.block_label or humanize(last_segment(element.block))
+            joined = Element("linear", title, user.details, [*element.nodes, *user.nodes])
             joined.tensors, joined.shape, joined.block = element.tensors + user.tensors, user.shape, user.block
             flow.merge([element, user], joined)
 
