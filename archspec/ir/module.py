@@ -271,7 +271,7 @@ def iter_tensors(module: Module, prefix: str = "", frozen: bool = False) -> Iter
 
 
 def labels_by_address(module: Module) -> dict[str, str]:
-    """Return the labels in a module by address; that of an outer definition for an address takes precedence."""
+    """Return the labels in a module by address; the outermost label of an address takes precedence."""
     return dict(_labels_by_address(module, {}))
 
 

@@ -44,7 +44,7 @@ def merge_roles(module: Module) -> None:
 
 
 def merge_labels(module: Module) -> None:
-    """Add the labels of the members of merged modules; those of the module itself take precedence."""
+    """Add the labels of the members of merged modules, unless the module itself labels them."""
     for merged in module.merged.values():
         for address, label in merged.labels.items():
             if address:

@@ -104,15 +104,15 @@ class Reading:
         return reach(successors) & reach(self.graph.predecessors)
 
     def label_of(self, node: str) -> str | None:
-        """Return the label of a node, or if it belongs to a part, that of the innermost address with the part alone."""
+        """Return the label of a node, or of the innermost address that contains its part and no other one."""
         part, data, labels = self.owner.get(node), self.data[node], self.graph.graph.get("labels", {})
         if part is None or not labels or not isinstance(part.facts, _COMPOSITES):
             return data.get("label")
         others = [p.address for p in self.parts if p is not part and isinstance(p.facts, _COMPOSITES)]
         for address in reversed([*prefixes(part.address)]):
             words = segments(address)
-            around = [block for block in data["path"] if _length(block) <= len(words)][-1:]
-            name = join(*around, *words[sum(map(_length, around)) :])
+            outer = [block for block in data["path"] if _length(block) <= len(words)][-1:]
+            name = join(*outer, *words[sum(map(_length, outer)) :])
             if name in (self.units[node], "") or any(is_inside(other, address) for other in others):
                 return None
             if name in labels:

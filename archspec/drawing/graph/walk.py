@@ -299,7 +299,7 @@ class GraphTraversal:
         ]
 
     def _add_labels(self, scope: Scope, address: str, shown: str, name: str) -> None:
-        """Add the label of an application, and those of the addresses around it."""
+        """Add the labels of an application and of the addresses that contain it."""
         for prefix in prefixes(address):
             if shown.startswith(f"{prefix}."):
                 self._add_label(scope.shown + prefix, self._label_of.get(scope.prefix + prefix))
