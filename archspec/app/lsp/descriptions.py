@@ -84,13 +84,18 @@ def _headline(analysis: Analysis, occurrence: Occurrence) -> str:
 
 def _find_label(analysis: Analysis, occurrence: Occurrence) -> str | None:
     """Return the label of a definition, or of a hyperparameter, input or output."""
-    symbol = occurrence.symbol
     if isinstance(occurrence.target, Definition):
         return definition_label(occurrence.target)
-    binding = analysis.unit.names.get(symbol.owner) if analysis.unit is not None else None
+    definition = _find_owner(analysis, occurrence)
+    return entry_labels(definition).get(occurrence.symbol.name) if definition is not None else None
+
+
+def _find_owner(analysis: Analysis, occurrence: Occurrence) -> Definition | None:
+    """Return the definition whose hyperparameter, input or output a name is: the one around it, or a callee."""
+    binding = analysis.unit.names.get(occurrence.symbol.owner) if analysis.unit is not None else None
     for definition in (analysis.definition_at(occurrence.start), binding.target if binding is not None else None):
-        if isinstance(definition, Definition) and _declares(definition, symbol):
-            return entry_labels(definition).get(symbol.name)
+        if isinstance(definition, Definition) and _declares(definition, occurrence.symbol):
+            return definition
     return None
 
 
@@ -119,7 +124,7 @@ def _documentation(occurrence: Occurrence) -> str:
 
 def _format_default(analysis: Analysis, occurrence: Occurrence) -> str:
     """Return the default of a hyperparameter verbatim, as a suffix; "" if there is none."""
-    definition = analysis.definition_at(occurrence.start)
+    definition = _find_owner(analysis, occurrence)
     parameter = definition.hyperparameters.get(occurrence.symbol.name) if definition is not None else None
     if parameter is None or parameter.default is None:
         return ""
