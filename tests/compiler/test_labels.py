@@ -47,3 +47,7 @@ def test_labels_change_nothing_but_what_is_displayed(tmp_path: Path) -> None:
     assert testing.run("diff", *paths).status == 0
     compared = [testing.run("compare", *pair).output for pair in (paths, [paths[1]] * 2)]
     assert compared[0].replace(paths[0], paths[1]) == compared[1]
+    for command in ("compare", "diff"):
+        picture = tmp_path / f"{command}.svg"
+        assert testing.run(command, *paths, "--svg", str(picture)).status == 0
+        assert "no differences" in picture.read_text(encoding="utf-8")

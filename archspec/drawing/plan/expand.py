@@ -60,7 +60,7 @@ def collapse_plan(plan: Plan) -> Plan:
 def _copied(plan: Plan, node: Node) -> Node:
     """Add a copy of an input or output of the model to a plan."""
     copy = Node(len(plan.nodes), 0, node.kind, node.type)
-    copy.form, copy.title, copy.name = node.form, node.title, node.name
+    copy.form, copy.title, copy.name, copy.label = node.form, node.title, node.name, node.label
     copy.shape, copy.dtype, copy.source, copy.inputs = node.shape, node.dtype, node.source, [*node.inputs]
     plan.nodes.append(copy)
     return copy
@@ -119,8 +119,8 @@ class Expansion:
 
     def _terminal(self, scope: Scope, kind: str, name: str, type: Type) -> Node:
         node = scope.child(kind, type.dtype)
-        label = self.sheet.module.entry_labels.get(name)
-        node.form, node.title, node.name = "terminal", label or name, f"{kind}:{name}"
+        node.form, node.title, node.name = "terminal", name, f"{kind}:{name}"
+        node.label = self.sheet.module.entry_labels.get(name, "")
         node.shape, node.dtype = _shape(type), type.dtype
         return node
 

@@ -46,12 +46,12 @@ def measure(node: Node) -> None:
         line = _line(node.title if node.times == 1 else f"{node.title} {_badge(node)}", PILL)
         node.lines, node.size = [line], (round(line[1] + 20, 1), 22.0)
     elif node.form == "terminal":
-        node.lines = [_line(node.title, PILL, True)]
+        node.lines = [_line(node.label or node.title, PILL, True)]
         if node.shape:
             node.lines.append(_line(_times(node.shape), SHAPE))
         node.size = (_max_width(node.lines, 24), 34.0 if node.shape else 22.0)
     else:
-        texts = [subtitle(node), node.differs]
+        texts = [subtitle(node, node.label or node.type), node.differs]
         node.lines = [_line(node.title, TITLE, True), *[_line(text, SUBTITLE) for text in texts if text]]
         room = _max_width(node.lines, 30)
         if node.badge is not None:
@@ -73,13 +73,12 @@ def annotate(node: Node, text: str) -> None:
     measure(node)
 
 
-def subtitle(node: Node) -> str:
-    """Return the label or type of a node, and the sizes of its first tensor: of a matrix, from input to output."""
+def subtitle(node: Node, type: str) -> str:
+    """Return a type or label, and the sizes of the first tensor of a node: of a matrix, from input to output."""
     tensor = next(iter(node.tensors or ()), None)
     if node.kind in ("param", "buffer"):
         shape = _times(node.shape) if node.shape else "number"
         return f"{tensor.copies} of {shape}" if tensor is not None and tensor.copies > 1 else shape
-    type = node.label or node.type
     if node.kind != "layer" or tensor is None:
         return type
     if len(tensor.shape) == 2 and node.inputs and node.inputs[0].dtype == "real" and node.shape:

@@ -34,7 +34,7 @@ Node
                         some of them)
     addresses           the addresses of all copies (in Python only, not in the data)
     type                name of the definition or operation
-    label               what the spec calls it, in place of `type`
+    label               its label in the spec, shown in place of `type`, or of `title` for an input or output
     source              file:line of the application
     role                the role of its tensors: of all, or for a block of at least 90 % of its parameters
     tensors             [{name, shape, params, tied_to?, frozen?, copies}] of a layer: names relative to the layer (with
