@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from archspec.app.lsp.observations import ObservedDeclaration, count_parameters
-from archspec.app.lsp.occurrences import Occurrence, Symbol
+from archspec.app.lsp.occurrences import Occurrence
 from archspec.app.lsp.workspace import Analysis
 from archspec.compiler.evaluate.values import MultipleOutputs, Tensor, Value, show
 from archspec.compiler.resolve import nodes, walk
@@ -91,25 +91,18 @@ def _find_label(analysis: Analysis, occurrence: Occurrence) -> str | None:
 
 
 def _find_owner(analysis: Analysis, occurrence: Occurrence) -> Definition | None:
-    """Return the definition whose hyperparameter, input or output a name is: the one around it, or a callee."""
-    binding = analysis.unit.names.get(occurrence.symbol.owner) if analysis.unit is not None else None
-    for definition in (analysis.definition_at(occurrence.start), binding.target if binding is not None else None):
-        if isinstance(definition, Definition) and _declares(definition, occurrence.symbol):
-            return definition
+    """Return the definition of a hyperparameter, input or output: the one around the name if it inherits it."""
+    symbol, paths, user = occurrence.symbol, analysis.paths, analysis.definition_at(occurrence.start)
+    for unit in (analysis.unit, *paths):
+        if unit is None or paths.get(unit, unit.source.label) != symbol.path or symbol.owner not in unit.names:
+            continue
+        owner = unit.names[symbol.owner].target
+        if not isinstance(owner, Definition):
+            return None
+        parameter = user.hyperparameters.get(symbol.name) if user is not None else None
+        origin, _ = user.inherited_inputs.get(symbol.name, (None, None)) if user is not None else (None, None)
+        return user if owner in (origin, parameter.origin if parameter is not None else None) else owner
     return None
-
-
-def _declares(definition: Definition, symbol: Symbol) -> bool:
-    """Whether a definition declares or inherits the hyperparameter, input or output that a symbol stands for."""
-    match symbol.kind:
-        case "hyperparameter":
-            parameter = definition.hyperparameters.get(symbol.name)
-            return parameter is not None and parameter.origin.name == symbol.owner
-        case "input":
-            origin, _ = definition.inherited_inputs.get(symbol.name, (definition, None))
-            return origin.name == symbol.owner
-        case kind:
-            return kind == "output" and definition.name == symbol.owner
 
 
 def _code_block(text: str) -> str:
