@@ -17,7 +17,7 @@ from archspec.language.syntax.habits import (
 from archspec.language.syntax.machine import ArchSyntaxError, Parser, Token, UnexpectedTokenError
 
 _ITEM_KEYWORDS = ("import", "export", "dim", "fn", "layer", "block", "model")
-_STATEMENT_KEYWORDS = ("if", "for", "return", "tie", "require", "role")
+_STATEMENT_KEYWORDS = ("if", "for", "return", "tie", "require", "role", "label")
 _DECLARATION_KEYWORDS = ("param", "buffer", "const", "frozen", "unused")
 _OPERATORS = ("+", "-", "*", "/", "//", "%", "**", "and", "or")
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
@@ -56,7 +56,7 @@ def _describe_expected(context: ErrorContext) -> str:
         return "an expression"
     if {"NAME", "["} <= accepted and "," not in accepted:
         return "a shape"
-    if {"NAME", "STRING"} <= accepted and context.first.text in ("tie", "role"):
+    if {"NAME", "STRING"} <= accepted and context.first.text in ("tie", "role", "label"):
         return "an address"
     if "WORD" in accepted:
         return "a name or number"
@@ -178,6 +178,9 @@ def _explain_word(context: ErrorContext) -> Advice | None:
     if context.previous.text == "lambda":
         lambda_ = context.previous
         return Advice("unknown keyword `lambda`", _FOREIGN_KEYWORDS["def"], (lambda_.start, lambda_.end))
+    if [token.text for token in context.before] == ["label"] and context.unexpected.kind == "NAME":
+        message = f"expected a string after `label`, found {_describe_token(context.unexpected)}"
+        return Advice(message, 'write `label "Text"`, or `label "Text" for address`')
     if word.kind != "NAME" or (len(context.before) > 1 and word.text != "elif"):
         return None
     if word.text in _FOREIGN_KEYWORDS and context.unexpected.text not in ("=", ":", "."):
@@ -271,7 +274,7 @@ def _explain_unquoted(context: ErrorContext) -> Advice | None:
     )
     run = [*before, unexpected, *after]
     following = context.after[len(after)] if len(after) < len(context.after) else unexpected
-    declares = context.first.text in ("tie", "role") or following.text == ":" or run[0].text == "."
+    declares = context.first.text in ("tie", "role", "label") or following.text == ":" or run[0].text == "."
     if not before or not after or not declares:
         return None
     segments = format_tokens(run).split(".")
