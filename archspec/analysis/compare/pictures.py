@@ -142,8 +142,8 @@ def _describe_differences(node: Node, counterpart: Node, has_equal_children: boo
 def _describe_tensors(node: Node, counterpart: Node) -> list[str]:
     """Describe how the counterpart differs in its type and its tensors."""
     if (node.type, _shapes(node), node.dtype) != (counterpart.type, _shapes(counterpart), counterpart.dtype):
-        text = subtitle(counterpart, counterpart.type)
-        if text != subtitle(node, node.type):
+        text = subtitle(counterpart)
+        if text != subtitle(node):
             return [text.removeprefix(f"{node.type} ")]
         ours, theirs = ({tensor.name for tensor in item.tensors or ()} for item in (node, counterpart))
         words = [f"with {name}" for name in sorted(theirs - ours)] + [

@@ -55,7 +55,7 @@ def measure(node: Node) -> None:
             node.lines.append(_line(_times(node.shape), SHAPE))
         node.size = (_max_width(node.lines, 24), 34.0 if node.shape else 22.0)
     else:
-        texts = [subtitle(node, node.label or node.type), node.differs]
+        texts = [subtitle(node, node.label), node.differs]
         node.lines = [_line(node.title, TITLE, True), *[_line(text, SUBTITLE) for text in texts if text]]
         room = _max_width(node.lines, 30)
         if node.badge is not None:
@@ -77,8 +77,9 @@ def annotate(node: Node, text: str) -> None:
     measure(node)
 
 
-def subtitle(node: Node, type: str) -> str:
-    """Return a type or label, and the sizes of the first tensor of a node: of a matrix, from input to output."""
+def subtitle(node: Node, label: str = "") -> str:
+    """Return a label or the type of a node, and the sizes of its first tensor: of a matrix, from input to output."""
+    type = label or node.type
     tensor = next(iter(node.tensors or ()), None)
     if node.kind in ("param", "buffer"):
         shape = _times(node.shape) if node.shape else "number"
