@@ -382,8 +382,10 @@ def _explain_range(context: ErrorContext) -> Advice:
     start = next(k for k, token in enumerate(context.before) if token.text == "in") + 1
     tokens = context.before[start:]
     text = format_tokens(tokens)
+    if ".." in text or not text:
+        return Advice(help="loop over a range: `for i in 0..n`")
     bounds = re.fullmatch(r"range\((?:([^(),]+), )?([^(),]+)\)", text)
-    span = (tokens[0].start, tokens[-1].end) if tokens else None
+    span = (tokens[0].start, tokens[-1].end)
     first, last = (bounds[1] or "0", bounds[2]) if bounds else ("0", text)
     if context.unexpected.text == ":" and context.next.kind in ("NAME", "INT"):
         first, last, span = text, context.next.text, (context.unexpected.start, context.unexpected.end)
