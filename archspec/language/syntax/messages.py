@@ -389,8 +389,8 @@ def _explain_range(context: ErrorContext) -> Advice:
     first, last = (bounds[1] or "0", bounds[2]) if bounds else ("0", text)
     if context.unexpected.text == ":" and context.next.kind in ("NAME", "INT"):
         first, last, span = text, context.next.text, (context.unexpected.start, context.unexpected.end)
-    found = ":" if last == context.next.text else text
-    return Advice(f"expected a range after `in`, found `{found}`", f"write `{first}..{last}`", span)
+    wrong = ":" if last == context.next.text else text
+    return Advice(f"expected a range after `in`, found `{wrong}`", f"write `{first}..{last}`", span)
 
 
 def _explain_broken_line(context: ErrorContext) -> Advice | None:
