@@ -341,14 +341,14 @@ class OwnershipInterpreter(Evaluator):
         if address in members:
             first = members[address].span
             repeated = first == span
+            is_module = isinstance(target, Module) and isinstance(members[address].target, Module)
+            again = f"use `.{address}(x)` to apply it again, or another address" if is_module else "use another address"
             self.program.error(
                 "duplicate-address",
                 f"address `{address}` is {'declared again in each loop iteration' if repeated else 'already declared'}",
                 span,
                 notes=() if repeated else (Note("first declared here", first),),
-                help="put the index into the address, as in `layer[i]`"
-                if repeated
-                else "use `.address(x)` to apply it again",
+                help="put the index into the address, as in `layer[i]`" if repeated else again,
             )
             return
         members[address] = Member(target, "frozen" in node.modifiers, "unused" in node.modifiers, span)

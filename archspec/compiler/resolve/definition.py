@@ -44,7 +44,9 @@ def resolve_model(unit: Unit, model: tree.Model, report: Report) -> ResolvedMode
         return None
     definition = binding.target
     if not isinstance(definition, Definition | None) or (definition is not None and definition.kind == "fn"):
-        scope.fault("wrong-kind", "expected the name of a block or layer", model.callee)
+        what = "a function" if isinstance(definition, Definition) else "something else"
+        message = f"expected the name of a block or layer, found {what}"
+        scope.fault("wrong-kind", message, model.callee, help="a model is an application of a `block` or `layer`")
     if not isinstance(definition, Definition) or definition.kind == "fn":
         return None
     expressions = Expressions(scope)
@@ -193,7 +195,8 @@ class _DefinitionResolver:
             if node is not None:
                 result.append(node)
             if isinstance(statement, tree.Return) and position + 1 < len(body):
-                self.scope.fault("unreachable", "unreachable statement after `return`", body[position + 1])
+                message, help = "unreachable statement after `return`", "move it before the `return`, or remove it"
+                self.scope.fault("unreachable", message, body[position + 1], help=help)
                 self.scope.broken = True
         return tuple(result)
 
