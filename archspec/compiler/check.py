@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from archspec.compiler.resolve.definition import ResolvedDefinition, resolve_definition, resolve_model
 from archspec.compiler.resolve.scope import LocalName
 from archspec.compiler.resolve.unit import Definition, Unit, covers, group_by_first_word, pattern_text
@@ -59,7 +61,10 @@ def _check_unused(definition: Definition, resolved: ResolvedDefinition, report: 
         if name not in used and not is_forwarded:
             _report_unused_name(name, local, report)
     referred = group_by_first_word([*scope.referred, *scope.suggested])
+    patterns = Counter(declared.pattern for declared in scope.declared)
     for declared in scope.declared:
+        if patterns[declared.pattern] > 1:
+            continue  # the second declaration is an error, and was probably meant to apply the first
         if declared.applied or not declared.pattern or "unused" in declared.node.modifiers:
             continue
         if any(covers(declared.pattern, p) for p in referred.get(declared.pattern[0], ())):

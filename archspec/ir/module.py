@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from archspec.core.addresses import prefixes, relative
+from archspec.core.addresses import join, prefixes, relative
 from archspec.core.algebra import Dim, Polynomial
 from archspec.core.diagnostics import Span
 from archspec.core.record import Record
@@ -187,7 +187,8 @@ class Module:
 
     `members` maps relative addresses, in program order, to modules and tensors. `aliases` maps the relative names of
     tied tensors, in this and all nested modules, to the names under which they are counted. `roles` pairs relative
-    address prefixes with roles; "" stands for the definition itself. `total` and `frozen` are parameter counts, with
+    address prefixes with roles; "" stands for the definition itself. `labels` maps addresses to labels likewise, and
+    `entry_labels` the names of hyperparameters, inputs and outputs. `total` and `frozen` are parameter counts, with
     tied tensors counted once; `tensors` is the number of tensor names of all kinds, `characters` their total length.
     `absent` are the addresses that the hyperparameters exclude, "" for a merged module. `merged` maps locations to the
     modules declared there whose members are also members of this module, under the same addresses.
@@ -203,6 +204,8 @@ class Module:
         self.merged: dict[Span, Module] = {}
         self.aliases: dict[str, str] = {}
         self.roles: list[tuple[str, str]] = []
+        self.labels: dict[str, str] = {}
+        self.entry_labels: dict[str, str] = {}
         self.total = 0
         self.frozen = 0
         self.tensors = 0
@@ -265,6 +268,22 @@ def iter_tensors(module: Module, prefix: str = "", frozen: bool = False) -> Iter
             yield name, LocatedTensor(member.target, frozen or member.frozen)
         else:
             yield from iter_tensors(member.target, name + ".", frozen or member.frozen)
+
+
+def labels_by_address(module: Module) -> dict[str, str]:
+    """Return the labels in a module by address; the outermost label of an address takes precedence."""
+    return dict(_labels_by_address(module, {}))
+
+
+def _labels_by_address(module: Module, cached: dict[Module, dict[str, str]]) -> dict[str, str]:
+    labels = cached.get(module)
+    if labels is None:
+        labels = cached[module] = dict(module.labels)
+        for address, member in module.members.items():
+            if isinstance(member.target, Module):
+                for inner, label in _labels_by_address(member.target, cached).items():
+                    labels.setdefault(join(address, inner) if inner else address, label)
+    return labels
 
 
 def canonical_name(module: Module, address: str) -> str:

@@ -187,14 +187,16 @@ class Model:
         `elementwise` (integers, or formulas in symbolic dimensions), `shape` (and `shapes` if there are several
         outputs), `path` (the applications of blocks around it), `source` (file:line), `address` where a layer or block
         is applied, `tensors` (the names of those whose parameters it has), `role` (if all of them have the same),
-        `frozen` (how many of its `params` are, if any), `shared_with` where a tensor it uses is on another node, and
-        `hyperparameters` and `constants` (inputs that are numbers) of an operation.
+        `label` (if the spec gives one to all that it stands for), `frozen` (how many of its `params` are, if any),
+        `shared_with` where a tensor it uses is on another node, and `hyperparameters` and `constants` (inputs that are
+        numbers) of an operation.
 
         Edges have `shape`, `dtype` and `uses`: pairs of output index and argument name, with the `positions` of these
         arguments. The graph's own attributes are `model` (its name), `params` (in total), `roles` (the parameters of
         each role, "" for none), `blocks` (the type of each application of a block by its name in `path`s), and with
-        `fold`, if any is drawn for several, `repeats` (how often it is applied). At every level `params` sum to
-        `params.total`, and the work to that of the whole model.
+        `fold`, if any is drawn for several, `repeats` (how often it is applied). `labels`, if there are any,
+        are by the name of a node, a block or an address around them. At every level `params` sum to `params.total`, and
+        the work to that of the whole model.
 
         Raises ValueError for another level, a negative depth, or a depth with a level other than "block".
         """

@@ -60,7 +60,7 @@ model "whole" = Whole()
             "dimension",
             "7:9-7:17",
             "`+` cannot broadcast [batch, 4] with [5]: 4 != 5\nnote: without `y`\n"
-            "help: make each pair of sizes equal, or one of them 1, starting from the last axis",
+            "help: make the sizes of axis -1 equal, or one of them 1; shapes are aligned at the last axis",
             [f"{(folder / 'part.arch').as_uri()}:3:13-3:31: in `Part`, used above"],
         )
     ]

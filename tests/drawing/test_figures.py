@@ -156,6 +156,27 @@ def test_a_figure_says_the_facts_of_a_model() -> None:
     }
 
 
+def test_labels_are_titles() -> None:
+    text = OWN.replace(" + .places[0..seq] if false else ids |> words: Embedding(100, n)", "")
+    for old, label in (
+        ("block Net(n = 16, layers = 3)(ids int [batch, seq]) -> (scores [batch, seq, 100]) {", 'Tokens" for ids'),
+        ('Tokens" for ids', 'Scores" for scores'),
+        ("-> [batch, seq, n] {", 'Encoder layer"'),
+        ('Encoder layer"', 'query" for a'),
+        ("-> [..., n] {", 'Root mean square"'),
+    ):
+        text = text.replace(old, f'{old}\n  label "{label}', 1)
+    shown = words(archspec.figure(archspec.loads(text), "6.9in"))
+    assert {"Tokens", "Scores", "query", "Root mean square", "Self-attention", "Feed-forward"} <= {*shown}
+    assert "Ids" not in shown and faults(archspec.figure(archspec.loads(text))) == []
+    assert "3 × encoder layer" in words(archspec.figure(archspec.loads(text), detail=4))
+    stack = text.replace('  label "Tokens"', '  label "Encoder" for layers\n  label "Tokens"')
+    shown = words(archspec.figure(archspec.loads(stack), detail=4))
+    assert "Encoder" in shown and any(word.startswith("3 layers, ") for word in shown)
+    assert {"Multi-head latent attention", "Mixture of experts"} <= {*words(archspec.figure("deepseek-v3", "6.9in"))}
+    assert words(archspec.figure("swin-tiny")).count("Patch merging") == 3
+
+
 def contrast(a: str, b: str) -> float:
     """The ratio of two colors (WCAG 2.2)."""
     low, high = sorted(luminance(color) for color in (a, b))

@@ -135,6 +135,30 @@ def test_a_period_is_one_frame() -> None:
     assert apart.differs == "first, not local" and apart.times == 1
 
 
+def test_equal_layers_of_a_period_are_one_if_the_same_number_varies() -> None:
+    text = """
+import std { Linear }
+dim batch
+block Net(n = 4)(x [batch, n]) -> [batch, n] {
+  h = x
+  for i in 0..3 {
+    h = h |> l[i].s[0]: Linear(n, n) |> l[i].s[1]: Linear(n, n) |> l[i].t: Linear(n, n, bias = false)
+  }
+  for i in 0..6 {
+    h = h |> m[i]: Linear(n, n, bias = i % 3 == 2)
+  }
+  return h
+}
+model "net" = Net()
+"""
+    plan = build_plan(archspec.loads(text))
+    periods = [plan.children(node) for node in plan.nodes if node.kind == "period"]
+    assert [[(node.title, node.times) for node in members] for members in periods] == [
+        [("s.0", 1), ("s.1", 1), ("t", 1)],
+        [("m.0-1,3-4", 2), ("m.2,5", 1)],
+    ]
+
+
 def test_layers_that_look_alike_say_what_differs() -> None:
     def texts(name: str, around: str) -> dict[str, str]:
         plan = build_plan(archspec.load(name))

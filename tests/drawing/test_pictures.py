@@ -20,6 +20,7 @@ PICTURES = {
     "sides-1": "sides.arch:sides --depth 1",
     "sides-2": "sides.arch:sides --depth 2",
     "columns-2": "sides.arch:columns --depth 2",
+    "labels": "labels.arch --depth 1",
     "repeats-1": "repeats.arch --depth 1",
     "opened": "opened.arch",
     "opened-all": "opened.arch --open",

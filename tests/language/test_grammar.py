@@ -115,6 +115,8 @@ block C(..B, a = none, b = 1.5)(x int [..., n] = none) -> (y [n]) { # comment
   tie w = v if a
   require a, "m"
   role norm for w
+  label "C"
+  label "c" for w, a
   if a { .w(x) } else { for i in 0..n { } }
   return z
 }

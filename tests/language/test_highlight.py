@@ -51,6 +51,14 @@ def test_tokens_have_the_colours_of_what_they_are(path: Path) -> None:
             assert by_start[item.name.start] == "Token.Name.Class"
 
 
+def test_label_is_a_keyword_only_before_a_string() -> None:
+    text = 'block A(label)(x [label]) -> [1] {\n  label "B" for label\n  label: C(label = label.label)\n}'
+    kinds = [kind for (start, _), kind in coloured(text).items() if text.startswith("label", start)]
+    assert [kind for kind in kinds if kind == "Token.Keyword"] == ["Token.Keyword"] and len(kinds) == 8
+    scopes = [scope for start, _, scope in scoped(text) if text.startswith("label", start)]
+    assert scopes.count("keyword.other.arch") == 1
+
+
 def test_the_grammars_of_editors_are_current() -> None:
     for path, text in generated_files().items():
         assert path.read_text() == text, f"{path}: run `python -m archspec.language.highlight.generate`"

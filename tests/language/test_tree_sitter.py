@@ -124,6 +124,34 @@ def test_lines_go_on_where_they_do_for_the_compiler(language: Any) -> None:
     assert [child.type for child in body.named_children if child.type not in COMMENTS] == ["bind", "branch"]
 
 
+NAMED_LABEL = """\
+block A(label = 1)(x [n]) -> [n] {
+  label "The text"
+  label "Tokens" for x, self.label
+  label: B(label = label)
+  label[0].a: param [n]
+  label, y = f(x, label)
+  label |> g(label = "a")
+  role label for label
+  return .label(label) |> + label
+}
+"""
+
+
+@pytest.mark.slow
+def test_label_is_a_keyword_only_before_a_string(language: Any) -> None:
+    from tree_sitter import Query, QueryCursor  # pyright: ignore
+
+    tree = tree_of(language, NAMED_LABEL)
+    assert not tree.has_error
+    assert list(leaves(tree)) == [t.text for t in parser().tokens(scan(NAMED_LABEL).text) if t.kind != "_NL"]
+    statements = [child.type for child in tree.children[0].children[-1].named_children]
+    assert statements == ["label", "label", "declare", "param", "bind", "declare", "role", "result"]
+    query = Query(language, (GRAMMAR / "queries" / "highlights.scm").read_text())
+    lines = [n.start_point[0] for n in QueryCursor(query).captures(tree)["keyword"] if n.text == b"label"]
+    assert lines == [1, 2]
+
+
 @pytest.mark.slow
 def test_colours(language: Any) -> None:
     from tree_sitter import Query, QueryCursor  # pyright: ignore

@@ -110,7 +110,7 @@ def _facts(result: SearchResult) -> list[str]:
         else number(tally.designs, "design")
     )
     facts = [f"{examined}: {tally.refused:,} refused by the spec, {tally.answers:,} satisfying the conditions"]
-    reasons = [f"{count:,} because of {reason}" for reason, count in tally.refusals.items()]
+    reasons = [f"{number(count, 'design')}: {reason}" for reason, count in tally.refusals.items()]
     hidden = sum([*tally.refusals.values()][MAX_REASONS:])
     reasons[MAX_REASONS:] = [f"{hidden:,} for other reasons"] if hidden else []
     facts += [f"refused: {reason}" for reason in reasons]

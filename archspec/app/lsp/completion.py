@@ -16,6 +16,7 @@ from archspec.core.record import Record
 from archspec.ir.ops import OPS, Op
 from archspec.ir.ops.record import REQUIRED
 from archspec.language.syntax import tree
+from archspec.language.syntax.machine import TITLING
 from archspec.language.syntax.parse import CONTEXTUAL, parser
 
 
@@ -72,9 +73,9 @@ def _candidates(analysis: Analysis, before: str, line: str, offset: int) -> Iter
             yield from _local_candidates(definition) if definition is not None else ()
             yield from _file_candidates(unit)
             yield from _library_candidates(analysis, unit)
-            yield from (Candidate(word, "keyword") for word in sorted(parser().keywords - CONTEXTUAL))
+            yield from (Candidate(word, "keyword") for word in sorted(parser().keywords - CONTEXTUAL | TITLING))
         else:
-            yield from (Candidate(word, "keyword") for word in sorted(CONTEXTUAL))
+            yield from (Candidate(word, "keyword") for word in sorted(CONTEXTUAL - TITLING))
 
 
 def find_enclosing_call(before: str) -> Call | None:

@@ -11,6 +11,7 @@ from archspec.app.lsp.workspace import Analysis
 from archspec.compiler.evaluate.values import MultipleOutputs, Tensor, Value, show
 from archspec.compiler.resolve import nodes, walk
 from archspec.compiler.resolve.definition import resolve_definition
+from archspec.compiler.resolve.labels import definition_label, entry_labels
 from archspec.compiler.resolve.unit import Definition
 from archspec.core.diagnostics import Report
 from archspec.core.record import Record
@@ -24,7 +25,9 @@ def hover(analysis: Analysis, offset: int) -> tuple[str, int, int] | None:
     occurrence = analysis.occurrence_at(offset)
     if occurrence is None:
         return None
-    parts = _headline(analysis, occurrence), _observation(analysis, occurrence), _documentation(occurrence)
+    label = _find_label(analysis, occurrence)
+    headline = _headline(analysis, occurrence) + (f'\n\nlabel "{label}"' if label is not None else "")
+    parts = headline, _observation(analysis, occurrence), _documentation(occurrence)
     text = "\n\n".join(filter(None, parts))
     return (text, occurrence.start, occurrence.end) if text else None
 
@@ -79,6 +82,29 @@ def _headline(analysis: Analysis, occurrence: Occurrence) -> str:
             return f"{symbol.kind} `{symbol.name}` of `{symbol.owner}`"
 
 
+def _find_label(analysis: Analysis, occurrence: Occurrence) -> str | None:
+    """Return the label of a definition, or of a hyperparameter, input or output."""
+    if isinstance(occurrence.target, Definition):
+        return definition_label(occurrence.target)
+    definition = _find_owner(analysis, occurrence)
+    return entry_labels(definition).get(occurrence.symbol.name) if definition is not None else None
+
+
+def _find_owner(analysis: Analysis, occurrence: Occurrence) -> Definition | None:
+    """Return the definition of a hyperparameter, input or output: the one around the name if it inherits it."""
+    symbol, paths, user = occurrence.symbol, analysis.paths, analysis.definition_at(occurrence.start)
+    for unit in (analysis.unit, *paths):
+        if unit is None or paths.get(unit, unit.source.label) != symbol.path or symbol.owner not in unit.names:
+            continue
+        owner = unit.names[symbol.owner].target
+        if not isinstance(owner, Definition):
+            return None
+        parameter = user.hyperparameters.get(symbol.name) if user is not None else None
+        origin, _ = user.inherited_inputs.get(symbol.name, (None, None)) if user is not None else (None, None)
+        return user if owner in (origin, parameter.origin if parameter is not None else None) else owner
+    return None
+
+
 def _code_block(text: str) -> str:
     return f"```arch\n{text}\n```"
 
@@ -91,7 +117,7 @@ def _documentation(occurrence: Occurrence) -> str:
 
 def _format_default(analysis: Analysis, occurrence: Occurrence) -> str:
     """Return the default of a hyperparameter verbatim, as a suffix; "" if there is none."""
-    definition = analysis.definition_at(occurrence.start)
+    definition = _find_owner(analysis, occurrence)
     parameter = definition.hyperparameters.get(occurrence.symbol.name) if definition is not None else None
     if parameter is None or parameter.default is None:
         return ""

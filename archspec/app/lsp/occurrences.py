@@ -275,6 +275,16 @@ class _Body:
             case nodes.Role():
                 for address in statement.addresses:
                     yield from self._address(address)
+            case nodes.Label():
+                for address in statement.addresses:
+                    yield from self._address(address)
+                for address in statement.at.addresses:
+                    text = address.segments[0].text
+                    if text in statement.names and self.file.text.startswith(text, address.start):
+                        symbol = self.local(text)
+                        if symbol.kind == "value":
+                            symbol = symbol._replace(kind="output")
+                        yield Occurrence(address.start, address.end, symbol, False)
             case nodes.For():
                 yield from self._index(statement.loop)
             case _:

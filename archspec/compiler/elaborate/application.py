@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TypeGuard
 
 from archspec.compiler.elaborate.loop_index import operation_types
-from archspec.compiler.elaborate.shapes import DimensionBindings
+from archspec.compiler.elaborate.shapes import DimensionBindings, format_shape
 from archspec.compiler.evaluate.body_builder import BodyBuilder, constant_of, operand_of, type_of
 from archspec.compiler.evaluate.hyperparameters import Evaluator, hyperparameter_values
 from archspec.compiler.evaluate.partials import split_partial
@@ -179,7 +179,11 @@ class ApplicationInterpreter(Evaluator):
             origin = self._size_origin(inputs) if isinstance(location, tree.Step) else None
             if origin is not None:
                 note = Note(f"`{op.symbol or op.name}` is applied here", self.unit.span(location))
-                self.program.error("dimension", error.message, origin, notes=(note,), help=error.help)
+                residual = inputs[-1][1]
+                help = error.help
+                if op.symbol == "+" and isinstance(residual, Tensor):
+                    help = f"a residual connection keeps the shape: return {format_shape(residual.type.shape)} here"
+                self.program.error("dimension", error.message, origin, notes=(note,), help=help)
                 return POISON
             return self.fault("dimension", error.message, argument, help=error.help)
         operands = tuple([(name, operand_of(value)) for name, value in inputs])

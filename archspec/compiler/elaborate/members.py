@@ -43,6 +43,14 @@ def merge_roles(module: Module) -> None:
             module.roles += [(address, merged_role) for address in unlabeled]
 
 
+def merge_labels(module: Module) -> None:
+    """Add the labels of the members of merged modules, unless the module itself labels them."""
+    for merged in module.merged.values():
+        for address, label in merged.labels.items():
+            if address:
+                module.labels.setdefault(address, label)
+
+
 def _report_duplicate(program: Program, module: Module, merged: Module, address: str, span: Span) -> None:
     """Report that a merged module declares an address again."""
     first = module.members[address].span
@@ -68,12 +76,12 @@ def check_nesting(program: Program, module: Module) -> None:
             program.error("duplicate-address", message, member.span, notes=(note,))
 
 
-def check_roles(program: Program, unit: Unit, module: Module, roles: Sequence[tuple[str, nodes.Address]]) -> None:
-    """Check that the addresses of roles are declared, or excluded by the hyperparameters."""
-    if not roles or unit.broken or module in program.incomplete:
+def check_subjects(program: Program, unit: Unit, module: Module, subjects: Sequence[tuple[str, nodes.Address]]) -> None:
+    """Check that the addresses of roles and labels are declared, or excluded by the hyperparameters."""
+    if not subjects or unit.broken or module in program.incomplete:
         return
     cached_prefixes = cache(_possible_prefixes)
-    for address, node in roles:
+    for address, node in subjects:
         if not (_may_declare(module, address, cached_prefixes) or program.is_incomplete(module, address)):
             program.error("unknown-address", f"nothing is declared at `{address}`", unit.span(node.at))
 

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import cast
 
 from archspec.compiler.elaborate.bodies import compile_constant
-from archspec.compiler.elaborate.members import check_nesting, check_roles, merge, merge_roles
+from archspec.compiler.elaborate.members import check_nesting, check_subjects, merge, merge_labels, merge_roles
 from archspec.compiler.elaborate.ties import close_aliases, merge_ties, tie
 from archspec.compiler.evaluate.hyperparameters import Evaluator, hyperparameter_values
 from archspec.compiler.evaluate.interpreter import Interpreter
@@ -25,6 +25,7 @@ from archspec.compiler.evaluate.values import (
 )
 from archspec.compiler.resolve import nodes, walk
 from archspec.compiler.resolve.definition import resolve_definition
+from archspec.compiler.resolve.labels import entry_labels
 from archspec.compiler.resolve.unit import Definition
 from archspec.compiler.resolve.walk import Visitor
 from archspec.core.diagnostics import Note
@@ -110,6 +111,7 @@ def instantiate(program: Program, definition: Definition, values: dict[str, Valu
         return Module(definition.kind, definition.name, values, definition.span)
     program.count_instance(definition, program.frames[-1].span if program.frames else definition.span)
     module = Module(definition.kind, definition.name, values, definition.span)
+    module.entry_labels = entry_labels(definition)
     OwnershipInterpreter(program, definition, values, module).run()
     program.modules[key] = module
     program.cached_objects += len(module.members) + 1
@@ -128,7 +130,7 @@ class OwnershipInterpreter(Evaluator):
         for entry in definition.inputs:
             self.env[entry.name] = DYNAMIC
         self.ties: list[tuple[str, str, nodes.Tie]] = []
-        self._roles: list[tuple[str, nodes.Address]] = []
+        self._subjects: list[tuple[str, nodes.Address]] = []  # of roles and labels
         self._invariants: dict[int, Module | ModuleTensor | None] = {}
         self._modules: dict[Hashable, Module] = {}
         self._skipped_branches = _SkippedBranches(self)
@@ -143,8 +145,9 @@ class OwnershipInterpreter(Evaluator):
             self.program.refused.add(self.module)
             return
         check_nesting(self.program, self.module)
-        check_roles(self.program, self.unit, self.module, self._roles)
+        check_subjects(self.program, self.unit, self.module, self._subjects)
         merge_roles(self.module)
+        merge_labels(self.module)
         self._compute_totals()
         self.program.numbers.finish(self, self.module, [(alias, counted) for alias, counted, _ in self.ties])
         for alias, counted, statement in self.ties:
@@ -263,7 +266,16 @@ class OwnershipInterpreter(Evaluator):
             text = self.address_text(address)
             if text is not None:
                 self.module.roles.append((text, statement.name))
-                self._roles.append((text, address))
+                self._subjects.append((text, address))
+
+    def visit_label(self, statement: nodes.Label) -> None:
+        if not statement.at.addresses:
+            self.module.labels[""] = statement.text
+        for address in statement.addresses:
+            text = self.address_text(address)
+            if text is not None:
+                self.module.labels[text] = statement.text
+                self._subjects.append((text, address))
 
     def _report_condition(self, value: Value, condition: nodes.Expr) -> None:
         """Report that a declaration depends on an input, unless the condition has an error."""
@@ -329,14 +341,14 @@ class OwnershipInterpreter(Evaluator):
         if address in members:
             first = members[address].span
             repeated = first == span
+            is_module = isinstance(target, Module) and isinstance(members[address].target, Module)
+            again = f"use `.{address}(x)` to apply it again, or another address" if is_module else "use another address"
             self.program.error(
                 "duplicate-address",
                 f"address `{address}` is {'declared again in each loop iteration' if repeated else 'already declared'}",
                 span,
                 notes=() if repeated else (Note("first declared here", first),),
-                help="put the index into the address, as in `layer[i]`"
-                if repeated
-                else "use `.address(x)` to apply it again",
+                help="put the index into the address, as in `layer[i]`" if repeated else again,
             )
             return
         members[address] = Member(target, "frozen" in node.modifiers, "unused" in node.modifiers, span)

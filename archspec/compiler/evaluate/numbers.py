@@ -229,7 +229,8 @@ def _bounds(walker: NumberEvaluator, loop: nodes.Loop, length: int) -> tuple[int
             walker.fault("ownership", message, part.at, help="make it a hyperparameter")
             return None
         if value is not POISON and not is_integer(value):
-            walker.fault("wrong-kind", f"expected an integer loop bound, found {describe(value)}", part.at)
+            help = "use integers: `//` divides without a remainder" if isinstance(value, float) else None
+            walker.fault("wrong-kind", f"expected an integer loop bound, found {describe(value)}", part.at, help=help)
             return None
     if not is_integer(first) or not is_integer(last):
         return None  # an error was reported

@@ -10,6 +10,7 @@ from archspec.compiler.resolve import nodes, walk
 from archspec.compiler.resolve.callees import bind_arguments, join_names, report_hyphen
 from archspec.compiler.resolve.expressions import Expressions
 from archspec.compiler.resolve.files import suggest_definition
+from archspec.compiler.resolve.labels import entry_names, names_entry
 from archspec.compiler.resolve.nodes import Arguments, GuardedDeclaration
 from archspec.compiler.resolve.scope import DeclaredAddress, Scope
 from archspec.compiler.resolve.unit import Definition, Pattern, Unit, address_pattern, covers, pattern_text
@@ -43,7 +44,9 @@ def resolve_model(unit: Unit, model: tree.Model, report: Report) -> ResolvedMode
         return None
     definition = binding.target
     if not isinstance(definition, Definition | None) or (definition is not None and definition.kind == "fn"):
-        scope.fault("wrong-kind", "expected the name of a block or layer", model.callee)
+        what = "a function" if isinstance(definition, Definition) else "something else"
+        message = f"expected the name of a block or layer, found {what}"
+        scope.fault("wrong-kind", message, model.callee, help="a model is an application of a `block` or `layer`")
     if not isinstance(definition, Definition) or definition.kind == "fn":
         return None
     expressions = Expressions(scope)
@@ -124,6 +127,7 @@ class _DefinitionResolver:
         self.scope = Scope(self.unit, definition, report)
         self.expressions = Expressions(self.scope)
         self.roles: dict[Pattern, Span] = {}
+        self.labels: dict[Pattern, Span] = {}
 
     def resolve(self) -> ResolvedDefinition:
         node, scope = self.definition.node, self.scope
@@ -191,7 +195,8 @@ class _DefinitionResolver:
             if node is not None:
                 result.append(node)
             if isinstance(statement, tree.Return) and position + 1 < len(body):
-                self.scope.fault("unreachable", "unreachable statement after `return`", body[position + 1])
+                message, help = "unreachable statement after `return`", "move it before the `return`, or remove it"
+                self.scope.fault("unreachable", message, body[position + 1], help=help)
                 self.scope.broken = True
         return tuple(result)
 
@@ -209,7 +214,10 @@ class _DefinitionResolver:
                 condition = self.expressions.resolve(statement.condition)
                 return nodes.Require(statement, condition, statement.message)
             case tree.Role():
-                return self._resolve_role(statement)
+                addresses, _ = self._resolve_subjects(statement, "role", self.roles)
+                return nodes.Role(statement, statement.name, addresses)
+            case tree.Label():
+                return nodes.Label(statement, statement.text, *self._resolve_subjects(statement, "label", self.labels))
             case tree.Return():
                 return self._resolve_return(statement)
             case tree.If():
@@ -347,25 +355,34 @@ class _DefinitionResolver:
         declared = [self.expressions.is_declared(a, a) for a in (statement.alias, statement.counted)]
         return nodes.Tie(statement, alias, counted, condition, loop) if all(declared) else None
 
-    def _resolve_role(self, statement: tree.Role) -> nodes.Role:
+    def _resolve_subjects(
+        self, statement: tree.Role | tree.Label, word: str, seen: dict[Pattern, Span]
+    ) -> tuple[tuple[nodes.Address, ...], tuple[str, ...]]:
+        """Return the addresses that a role or label is for, and for a label the names of entries."""
         scope = self.scope
         patterns = [(address_pattern(address), address) for address in statement.addresses]
         for pattern, node in patterns or [((), statement)]:
             span = self.unit.span(node)
-            first = self.roles.setdefault(pattern, span)
+            first = seen.setdefault(pattern, span)
             if first != span:
                 what = f"`{pattern_text(pattern)}`" if pattern else "this definition"
-                notes = (Note("first role given here", first),)
-                scope.report.error("duplicate-name", f"{what} already has a role", span, notes=notes)
+                notes = (Note(f"first {word} given here", first),)
+                scope.report.error("duplicate-name", f"{what} already has a {word}", span, notes=notes)
         addresses: list[nodes.Address] = []
+        names: list[str] = []
         for pattern, node in patterns:
+            if word == "label" and names_entry(self.definition, pattern):
+                names.append(str(pattern[0]))
+                continue
             address = self.expressions.address(node)
             if scope.broken or any(covers(pattern, d.pattern) or covers(d.pattern, pattern) for d in scope.declared):
                 addresses.append(address)
                 continue
-            near = suggest(pattern_text(pattern), [pattern_text(d.pattern) for d in scope.declared])
+            subjects = [pattern_text(d.pattern) for d in scope.declared]
+            subjects += entry_names(self.definition) if word == "label" else ()
+            near = suggest(pattern_text(pattern), subjects)
             scope.fault("unknown-address", f"nothing is declared at `{pattern_text(pattern)}`", node, help=near)
-        return nodes.Role(statement, statement.name, tuple(addresses))
+        return tuple(addresses), tuple(names)
 
     def _resolve_return(self, statement: tree.Return) -> nodes.Return:
         values = tuple([self.expressions.resolve(value) for value in statement.values])

@@ -78,6 +78,9 @@ def suggest_meaning(scope: Scope, node: tree.Name, use: NameContext) -> str | No
     if near is None and (address := closest_match(name, list(addresses), MIN_SIMILARITY)) is not None:
         return _address_help(scope, addresses, address, "did you mean `.{}`?")
     near = near or closest_match(name, candidates, MIN_SIMILARITY)
+    indices = [f"did you mean `{other}`?" for other, local in scope.locals.items() if local.what == "index"]
+    if near is None and len(name) == len(indices) == 1:
+        return indices[0]
     if near is None:
         return f"define it, or declare it as a dimension: `dim {name}`" if use == "listed" else None
     scope.used.add(near)

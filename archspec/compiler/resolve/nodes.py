@@ -2,7 +2,7 @@
 
     definition  = Definition(kind, name, hyperparameters, inputs, outputs, body)      see `unit`
     statement   = Assign(targets, value) | Declare() | Tie(alias, counted, condition, loop)
-                | Require(condition, message) | Role(name, addresses) | Return(values)
+                | Require(condition, message) | Role(name, addresses) | Label(text, addresses, names) | Return(values)
                 | If(condition, body, otherwise) | For(loop, body, collects)
     declaration = GuardedDeclaration(what: ModuleDeclaration | TensorDeclaration, guards, loop, invariant)
     expression  = Literal(value) | Local(name) | Dimension(name, key) | Global(target) | PipedValue()
@@ -401,6 +401,15 @@ class Role(Node):
     addresses: tuple[Address, ...]
 
 
+class Label(Node):
+    """`label "text"`, for the entire definition, or `label "text" for addresses` and `names`, which are entries."""
+
+    at: tree.Label
+    text: str
+    addresses: tuple[Address, ...]
+    names: tuple[str, ...]
+
+
 class Return(Node):
     """`return values`."""
 
@@ -435,7 +444,7 @@ class For(Node):
     selects: bool
 
 
-Statement: TypeAlias = Assign | Declare | Tie | Require | Role | Return | If | For
+Statement: TypeAlias = Assign | Declare | Tie | Require | Role | Label | Return | If | For
 
 # Signatures ----------------------------------------------------------------------------------------------------------
 

@@ -97,6 +97,7 @@ class Scope:
             if not carried and not other_branch:
                 help = "use a new name: only a loop can assign to a name again" if what == "value" else None
                 self.report_redefinition(name, span, first.span, help)
+                return first.what != "hyperparameter"  # else shapes would have another size
             return True
         binding = self.unit.names.get(name)
         if binding is not None:

@@ -18,6 +18,7 @@ from archspec.compiler.resolve.nodes import (
     For,
     GuardedDeclaration,
     If,
+    Label,
     Length,
     ListLiteral,
     Local,
@@ -63,6 +64,8 @@ class Visitor:
                     ends = self.visit_require(statement)
                 case Role():
                     ends = self.visit_role(statement)
+                case Label():
+                    ends = self.visit_label(statement)
             if ends:
                 return True
         return False
@@ -93,6 +96,9 @@ class Visitor:
 
     def visit_role(self, statement: Role) -> bool | None:
         """Visit a `role`."""
+
+    def visit_label(self, statement: Label) -> bool | None:
+        """Visit a `label`."""
 
 
 def children(expr: Expr) -> Iterator[Expr]:
@@ -212,7 +218,7 @@ def statement_expressions(statement: Statement) -> Iterator[Expr]:
             yield statement.condition
         case For():
             yield from _bounds(statement.loop)
-        case Role():
+        case Role() | Label():
             for address in statement.addresses:
                 yield from address.indices()
 

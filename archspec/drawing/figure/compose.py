@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
+from archspec.core.addresses import parent
 from archspec.core.diagnostics import make_error
 from archspec.drawing.figure.elements import Reading
 from archspec.drawing.figure.flow import Element, Flow
@@ -259,9 +260,14 @@ class Composer:
         words = " + ".join(dict.fromkeys(lower(e.title) for e in main)) or "layer"
         if self.stage is not None:
             words = "layer"  # of which one is drawn
+        labels, unit = self.reading.graph.graph.get("labels", {}), stack.shown[0].unit
+        words = lower(labels[unit]) if unit in labels else words
         shape = format_shape(stack.shown[-1].shape, self.reading.batch)
         heads = next((e.details.split(" × ")[0] for e in main if e.kind == "attention"), "")
         details = ", ".join([part for part in (shape, heads) if part])
+        name = labels.get(parent(unit.replace("...", "…")))
+        if name:
+            return Element("closed", name, f"{stack.count} layers, {details}", [])
         return Element("closed", f"{stack.count} × {words}", details, [])
 
     def _column(self, nodes: Sequence[Node], x: float, y: float, room: float) -> float:

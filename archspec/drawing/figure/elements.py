@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
-from archspec.core.addresses import last_segment, parent
+from archspec.core.addresses import is_inside, join, last_segment, parent, prefixes, segments
 from archspec.drawing.figure.flow import Element, Flow
 from archspec.drawing.figure.names import (
     activation_of,
@@ -118,6 +118,22 @@ class Reading:
 
         return reach(successors) & reach(self.graph.predecessors)
 
+    def label_of(self, node: str) -> str | None:
+        """Return the label of a node, or of the innermost address that contains its part and no other one."""
+        part, data, labels = self.owner.get(node), self.data[node], self.graph.graph.get("labels", {})
+        if part is None or not labels or not isinstance(part.facts, _COMPOSITES):
+            return data.get("label")
+        others = [p.address for p in self.parts if p is not part and isinstance(p.facts, _COMPOSITES)]
+        for address in reversed([*prefixes(part.address)]):
+            words = segments(address)
+            outer = [block for block in data["path"] if _length(block) <= len(words)][-1:]
+            name = join(*outer, *words[sum(map(_length, outer)) :])
+            if name in (self.units[node], "") or any(is_inside(other, address) for other in others):
+                return None
+            if name in labels:
+                return labels[name]
+        return None
+
     def live_sources(self, node: str) -> Iterator[str]:
         """Yield the nodes whose numbers a node takes, or whose ids if it looks them up, in the order of operands."""
         takes_ids = isinstance(getattr(self.owner.get(node), "facts", None), EmbeddingFacts)
@@ -127,6 +143,11 @@ class Reading:
         for data, source in sorted(edges, key=lambda edge: min(edge[0]["positions"])):
             if data["dtype"] == "real" or takes_ids or node in self.ids:
                 yield source
+
+
+def _length(block: str) -> int:
+    """Return the number of segments of the address of a block, in which "..." stands for numbers."""
+    return block.replace("...", "").count(".") + 1
 
 
 def _order(graph: PlainGraph) -> list[str]:
@@ -186,6 +207,7 @@ def read_flow(reading: Reading) -> Flow:
         element.repeat = max(element.repeat, data.get("repeat", 1))
         element.shape = tuple(data["shape"])
         element.block = data["path"][-1] if data["path"] else ""
+        element.block_label = reading.graph.graph.get("labels", {}).get(element.block, "")
         edges += [(source, element) for source in operands if source is not element]
         sources[node] = [element]
     for element, names in tensors.items():
@@ -210,18 +232,19 @@ def _element_of(
         element.part = part
         if isinstance(part.facts, HeadFacts) and part.facts.classes == reading.vocabulary:
             element.title = "LM head"
+        element.title = reading.label_of(node) or element.title
         return element
     if kind in ("input", "output", "param"):
-        name = last_segment(node) if kind == "param" else node.split(":")[-1]
+        name = data.get("label") or humanize(last_segment(node) if kind == "param" else node.split(":")[-1])
         shape = [size for size in data["shape"] if kind != "param" or size != 1]
         return add(
             node,
-            Element(
-                "parameter" if kind == "param" else kind, humanize(name), format_shape(shape, reading.batch), [node]
-            ),
+            Element("parameter" if kind == "param" else kind, name, format_shape(shape, reading.batch), [node]),
         )
     if kind == "layer" and data.get("params"):
-        return add(node, _layer_element(reading, node, data, operands))
+        element = add(node, _layer_element(reading, node, data, operands))
+        element.title = data.get("label", element.title)
+        return element
     activation = activation_of(type)
     if any(element.kind == "experts" for element in operands) and type not in ("add", "sub"):
         return None

@@ -13,8 +13,8 @@ class Element:
     `kind` is "attention", "core", "feed_forward", "experts", "state_space", "norm", "embedding", "linear",
     "convolution", "parameter", "function", "add", "multiply", "input" or "output". `title` and `details` are its text.
     `unit` is the address of the layer that it is in, "" for none, `repeat` the number of such layers, and `block`
-    the address of the block that it is in. `nodes` are those
-    of the graph, and `tensors` the names of its parameters. `shape` is that of its result.
+    the address of the block that it is in, with its label. `nodes` are those of the graph, and `tensors` the names of
+    its parameters. `shape` is that of its result.
     """
 
     def __init__(self, kind: str, title: str, details: str, nodes: Sequence[str]) -> None:
@@ -23,7 +23,7 @@ class Element:
         self.details = details
         self.nodes = list(nodes)
         self.unit = ""
-        self.block = ""
+        self.block = self.block_label = ""
         self.repeat = 1
         self.tensors: list[str] = []
         self.shape: tuple[object, ...] = ()

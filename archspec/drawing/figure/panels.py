@@ -11,7 +11,6 @@ from archspec.drawing.figure.elements import Reading
 from archspec.drawing.figure.flow import Element, Flow
 from archspec.drawing.figure.names import (
     activation_of,
-    experts_text,
     feed_forward_text,
     format_size,
     lower,
@@ -227,7 +226,7 @@ def _inner_element(
     if node in reading.norms:
         return Element("norm", reading.norms[node].name, "", [node])
     if kind == "layer" and data.get("params"):
-        name = last_segment(node)
+        name = data.get("label") or last_segment(node)
         title = f"{last_segment(parent(node))}.{name}" if name in ("dense", "linear", "proj") else name
         matrix = max([reading.shapes.get(name, ()) for name in data["tensors"]], key=len)
         return Element("linear", title, format_size(data["shape"][1 if len(matrix) > 2 else -1]), [node])
@@ -305,5 +304,5 @@ def _experts_panel(element: Element, facts: ExpertsFacts, breadth: float) -> Pan
     if width(line, DETAIL) > breadth - 8:
         line = details
     shapes.append(Text(breadth / 2, top, line, DETAIL))
-    shapes.append(Text(breadth / 2, top + 9, experts_text(facts)[0], NAME, bold=True))
+    shapes.append(Text(breadth / 2, top + 9, element.title, NAME, bold=True))
     return Panel(element, shapes, breadth, top + 20)

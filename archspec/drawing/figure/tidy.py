@@ -127,7 +127,8 @@ def _join_transition(flow: Flow, element: Element) -> None:
         (user,) = users
         is_between = any(e.unit for e in flow.sources(element)) and any(e.unit for e in flow.users(user))
         if user.kind in ("linear", "convolution") and user.block == element.block and is_between:
-            title = humanize(last_segment(element.block)) or f"{element.title} + {lower(user.title)}"
+            title = element.block_label or humanize(last_segment(element.block))
+            title = title or f"{element.title} + {lower(user.title)}"
             joined = Element(user.kind, title, user.details, [*element.nodes, *user.nodes])
             joined.tensors, joined.shape, joined.block = element.tensors + user.tensors, user.shape, user.block
             flow.merge([element, user], joined)

@@ -72,6 +72,11 @@ def _build(make: type[G], body: Body, table: Table, level: str, depth: int | Non
             for key in _MUTABLE:
                 if key in data:
                     graph.nodes[node][key] = dict(graph.nodes[node][key])
+        labels = {name: label for name, label in walker.labels.items() if label is not None}
+        if labels:
+            graph.graph["labels"] = labels
+        for node in labels.keys() & walker.sheet.nodes.keys():
+            graph.nodes[node]["label"] = labels[node]
         graph.add_edges_from(
             [
                 (a, b, {**data, "uses": [*data["uses"]], "positions": [*data["positions"]]})

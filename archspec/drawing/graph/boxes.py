@@ -79,7 +79,7 @@ class _Drawing:
         self.total: int = graph.graph.get("params", 0)
         self.nodes = {name: cast("NodeData", graph.nodes[name]) for name in graph}
         self.inside: dict[tuple[str, ...], int] = {}
-        self.types: dict[str, str] = graph.graph.get("blocks", {})
+        self.types: dict[str, str] = graph.graph.get("blocks", {}) | graph.graph.get("labels", {})
         self.boxes: dict[tuple[str, ...], Box] = {(): Box("b0", "", [])}
         self.repeats: dict[str, int] = graph.graph.get("repeats", {})
         for data in self.nodes.values():
@@ -107,7 +107,7 @@ class _Drawing:
         if kind == "op":
             yield replace_unprintable(data["type"])
         elif kind in ("input", "output"):
-            yield replace_unprintable(name.partition(":")[2])
+            yield replace_unprintable(data.get("label", name.partition(":")[2]))
         else:
             shown = _local_name(name, data["path"])
             yield replace_unprintable(shown)
@@ -121,12 +121,13 @@ class _Drawing:
     def _type(self, name: str, data: NodeData) -> str:
         around = self.box(data["path"])
         applied = around.copies if data["kind"] in STORED else around.repeat
-        own, label = _times(name, max(data.get("repeat", 1) // applied, 1), data["type"])
+        type = data.get("label", data["type"])
+        own, label = _times(name, max(data.get("repeat", 1) // applied, 1), type)
         copies = own * around.copies
         params, frozen = data["params"], data.get("frozen", 0)
         note = "" if not frozen else "  frozen" if frozen == params else f"  {frozen:,} frozen"
         if copies > 1 and params % copies == 0 and params:  # the copies are shown with the parameter count
-            label = data["type"] if own > 1 else label
+            label = type if own > 1 else label
             return f"{label}  {copies} x {params // copies:,}{note}  {self.share(params)}".rstrip()
         return f"{label}  {params:,}{note}  {self.share(params)}".rstrip() if params else label
 

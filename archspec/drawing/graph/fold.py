@@ -87,14 +87,16 @@ def find_inner_runs(
     is_single: Callable[[CallRun], bool],
 ) -> CallRun:
     """Return a run with those runs within its period that are `is_single`, and the addresses of equal calls."""
+    patterns = tuple([_pattern_of(calls, run, position) for position in range(run.period)])
     nodes, inner = [*range(len(calls))], list[CallRun]()
     position = 0
     while position < run.period:
         repeat = _run_at(calls, holders, amounts, nodes, run.start + position, run.start + run.period)
-        if repeat is not None and is_single(repeat):
+        end = position + (1 if repeat is None else repeat.period * repeat.iterations)
+        # The same number varies within the period as between periods.
+        if repeat is not None and patterns[position:end] == repeat.addresses * repeat.iterations and is_single(repeat):
             inner.append(repeat._replace(start=position))
-        position += 1 if repeat is None else repeat.period * repeat.iterations
-    patterns = tuple([_pattern_of(calls, run, position) for position in range(run.period)])
+        position = end
     run = run._replace(inner=tuple(inner), addresses=patterns)
     return run._replace(addresses=_run_addresses(calls, run))
 

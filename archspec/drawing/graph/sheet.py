@@ -95,6 +95,7 @@ class NodeData(TypedDict):
     address: NotRequired[str]
     frozen: NotRequired[int]
     role: NotRequired[str]
+    label: NotRequired[str]
     tensors: NotRequired[tuple[str, ...]]
     shared_with: NotRequired[tuple[str, ...]]
     hyperparameters: NotRequired[dict[str, object]]

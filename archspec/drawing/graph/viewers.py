@@ -201,6 +201,8 @@ def _details(data: NodeData) -> list[tuple[str, str]]:
         found["parameters"] = f"{data['params']:,}"
     if "role" in data:
         found["role"] = data["role"]
+    if "label" in data:
+        found["label"] = data["label"]
     if "repeat" in data:
         found["repeat"] = data["repeat"]
     found |= {key: data[key] for key in ("macs", "elementwise") if data[key]}

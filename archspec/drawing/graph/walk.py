@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
@@ -10,7 +11,7 @@ from archspec.core.diagnostics import make_error
 from archspec.drawing.graph.fold import CallRun, find_runs
 from archspec.drawing.graph.sheet import NO_COUNTS, GraphBuilder, Producer, Scope, Slot
 from archspec.ir.fold import passed_through_slot
-from archspec.ir.module import Body, BodyCache, Call, Constant, Module, find_member, is_frozen
+from archspec.ir.module import Body, BodyCache, Call, Constant, Module, find_member, is_frozen, labels_by_address
 from archspec.ir.work import WorkSum
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def max_block_depth(graph: AnyGraph) -> int:
 def close_blocks(graph: AnyGraph, depth: int) -> AnyGraph:
     """Return a graph in which the blocks with `depth` blocks around them are nodes; its `params` have the same sum."""
     blocks: dict[str, str] = graph.graph.get("blocks", {})
+    labels: dict[str, str] = graph.graph.get("labels", {})
     shown: dict[str, str] = {}
     repeats: dict[str, int] = graph.graph.get("repeats", {})
     made = graph.__class__()
@@ -48,6 +50,9 @@ def close_blocks(graph: AnyGraph, depth: int) -> AnyGraph:
             made.nodes[block].update(kind="block", type=blocks.get(block, ""), path=path[:depth], address=block)
             made.nodes[block].pop("shared_with", None)
             made.nodes[block].pop("repeat", None)
+            made.nodes[block].pop("label", None)
+            if block in labels:
+                made.nodes[block]["label"] = labels[block]
             if block in repeats:
                 made.nodes[block]["repeat"] = repeats[block]
     for source, target, data in graph.edges(data=True):
@@ -105,7 +110,8 @@ class GraphTraversal:
     """Traversal of a body in program order, which adds its nodes and edges to `sheet`.
 
     `blocks` maps the name of each application of a block to its type, `repeats` to how often it is applied if it is
-    drawn once, and `applications` each address to the number of its applications. Blocks that are applied more than
+    drawn once, and `applications` each address to the number of its applications. `labels` are those of nodes, blocks
+    and the addresses around them, None if what is drawn once has several. Blocks that are applied more than
     once are copied from a template: the traversal of their body alone, whose names are relative to the block. `outputs`
     are the producers of a template's outputs.
     """
@@ -119,6 +125,8 @@ class GraphTraversal:
         self.blocks: dict[str, str] = {}
         self.repeats: dict[str, int] = {}
         self.applications: dict[str, int] = {}
+        self.labels: dict[str, str | None] = {}
+        self._label_of = labels_by_address(module)
         self.works = WorkSum()
         self.outputs: list[Slot] = []
         self._not_copied = _modules_with_outer_ties(self.module)
@@ -133,8 +141,10 @@ class GraphTraversal:
         """Add the nodes of a whole model."""
         place = self.module.span.location
         scope = Scope(body, _slots(body, [Producer(f"input:{name}", 0) for name, _ in body.inputs]), {})
+        entry_labels = self.module.entry_labels
         for name, type in body.inputs:
             self.sheet.node(f"input:{name}", "input", type.dtype, (type,), place)
+            self._add_label(f"input:{name}", entry_labels.get(name))
         if self.depth is not None and self.depth <= 0:
             self._whole(scope)
         else:
@@ -142,6 +152,7 @@ class GraphTraversal:
         for name, slot in body.named_outputs().items():
             node, type = f"output:{name}", body.types[slot]
             self.sheet.node(node, "output", type.dtype, (type,), place)
+            self._add_label(node, entry_labels.get(name))
             argument = "output" if name.isdigit() else name  # one of several without a name
             self.sheet.edge(scope.slots[slot], node, argument, 0, type, scope)
         self.sheet.add_unused()
@@ -167,6 +178,7 @@ class GraphTraversal:
             if "." in name:  # its owner is not used only as a whole
                 self._not_copied.update(prefixes(scope.prefix + name))
             scope.slots[slot] = Producer(scope.shown + name, 0, scope.iterations, scope.prefix + name)
+            self._add_label(scope.shown + name, self._label_of.get(scope.prefix + name))
         calls = scope.body.calls
         done = 0
         runs: list[CallRun] = []
@@ -214,6 +226,8 @@ class GraphTraversal:
         opened = kind in EXPANDED_KINDS[self.level] and (
             self.depth is None or scope.depth + 1 < self.depth or kind != "block"
         )
+        if call.address and self._label_of:
+            self._add_labels(scope, call.address, shown, name)
         given = [scope.slots[operand] for _, operand in call.inputs if isinstance(operand, int)]
         is_first = name == scope.prefix + call.address
         origins = self.works.origins.slots(scope.body, scope.inputs)
@@ -272,12 +286,29 @@ class GraphTraversal:
             self.applications[f"{name}.{address}"] = count
         for block, type in template.blocks.items():
             self.blocks[f"{name}.{block}"] = type
+        for node in (
+            dict.fromkeys((*template.sheet.nodes, *template.blocks, *template.labels)) if self._label_of else ()
+        ):
+            copied = _copied_name(name, node)
+            self._add_label(copied, self._label_of.get(re.sub(r"@\d+", "", copied)))
         return [
             given[output]
             if isinstance(output, int)
             else output and output._replace(node=_copied_name(name, output.node))
             for output in template.outputs
         ]
+
+    def _add_labels(self, scope: Scope, address: str, shown: str, name: str) -> None:
+        """Add the labels of an application and of the addresses that contain it."""
+        for prefix in prefixes(address):
+            if shown.startswith(f"{prefix}."):
+                self._add_label(scope.shown + prefix, self._label_of.get(scope.prefix + prefix))
+        self._add_label(name, self._label_of.get(scope.prefix + address))
+
+    def _add_label(self, name: str, label: str | None) -> None:
+        if label is None and not self._label_of:
+            return
+        self.labels[name] = label if self.labels.setdefault(name, label) == label else None
 
     def _application(self, address: str) -> str:
         """Return the name of an application: its address, with `@k` for the k-th."""

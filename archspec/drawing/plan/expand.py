@@ -17,7 +17,7 @@ from archspec.drawing.plan.ports import set_sides
 from archspec.drawing.plan.scope import Key, Keys, Scope
 from archspec.drawing.plan.tensors import Holdings
 from archspec.ir.fold import passed_through_slot
-from archspec.ir.module import Body, Call, Constant, Module, Type
+from archspec.ir.module import Body, Call, Constant, Module, Type, labels_by_address
 from archspec.ir.ops import OPS
 from archspec.ir.ops.record import Op
 from archspec.ir.origins import InputOrigins
@@ -31,6 +31,7 @@ def collapse_plan(plan: Plan) -> Plan:
     """Return a plan in which the root has one child for everything but inputs and outputs."""
     found = Plan(plan.model, plan.doc, plan.total, plan.trainable)
     found.hyperparameters, found.dimensions, found.roles = plan.hyperparameters, plan.dimensions, plan.roles
+    found.labels = plan.labels
     old = plan.nodes[0]
     root, box = Node(0, None, "root", old.type), Node(1, 0, "block", old.type)
     root.contents, root.title, root.params = Contents(), old.title, old.params
@@ -60,7 +61,7 @@ def collapse_plan(plan: Plan) -> Plan:
 def _copied(plan: Plan, node: Node) -> Node:
     """Add a copy of an input or output of the model to a plan."""
     copy = Node(len(plan.nodes), 0, node.kind, node.type)
-    copy.form, copy.title, copy.name = node.form, node.title, node.name
+    copy.form, copy.title, copy.name, copy.label = node.form, node.title, node.name, node.label
     copy.shape, copy.dtype, copy.source, copy.inputs = node.shape, node.dtype, node.source, [*node.inputs]
     plan.nodes.append(copy)
     return copy
@@ -89,6 +90,7 @@ class Expansion:
         self.plan = plan
         self.fold = fold
         self.sheet = GraphBuilder(module)
+        self.labels = labels_by_address(module)
         self.holdings = Holdings(plan, table, self.sheet.counted, fold)
         self.applications: dict[str, int] = {}
         self.works = WorkSum()
@@ -119,6 +121,7 @@ class Expansion:
     def _terminal(self, scope: Scope, kind: str, name: str, type: Type) -> Node:
         node = scope.child(kind, type.dtype)
         node.form, node.title, node.name = "terminal", name, f"{kind}:{name}"
+        node.label = self.sheet.module.entry_labels.get(name, "")
         node.shape, node.dtype = _shape(type), type.dtype
         return node
 
@@ -357,6 +360,9 @@ class Expansion:
         assert call.body is not None and call.body.module is not None
         node.title, node.address, node.form = shown, scope.shown + shown, "box"
         node.hyperparameters = {n: to_plain(v) for n, v in static_values(call.body.module).items()}
+        node.labels = {n: label for n, label in call.body.module.entry_labels.items() if n in node.hyperparameters}
+        labels = {self.labels.get(address, "") for address in node.addresses or ()} if self.labels else set[str]()
+        node.label = labels.pop() if len(labels) == 1 else ""
         count = self.applications[node.address] = self.applications.get(node.address, 0) + 1
         node.name = node.address if count == 1 else f"{node.address}@{count}"
 

@@ -50,12 +50,12 @@ def measure(node: Node) -> None:
         line = _line(node.title if node.times == 1 else f"{node.title} {_badge(node)}", PILL)
         node.lines, node.size = [line], (round(line[1] + 20, 1), 22.0)
     elif node.form == "terminal":
-        node.lines = [_line(node.title, PILL, True)]
+        node.lines = [_line(node.label or node.title, PILL, True)]
         if node.shape:
             node.lines.append(_line(_times(node.shape), SHAPE))
         node.size = (_max_width(node.lines, 24), 34.0 if node.shape else 22.0)
     else:
-        texts = [subtitle(node), node.differs]
+        texts = [subtitle(node, node.label), node.differs]
         node.lines = [_line(node.title, TITLE, True), *[_line(text, SUBTITLE) for text in texts if text]]
         room = _max_width(node.lines, 30)
         if node.badge is not None:
@@ -64,7 +64,7 @@ def measure(node: Node) -> None:
     if node.kind not in ("input", "output", "param", "buffer"):
         parts = [_line(node.title, HEADING, True)]
         if node.type and node.type != node.title:
-            parts.append(_line(node.type, HEADING_TYPE))
+            parts.append(_line(node.label or node.type, HEADING_TYPE))
         if node.differs:
             parts.append(_line(node.differs, HEADING_TYPE))
         node.heading = parts
@@ -77,19 +77,20 @@ def annotate(node: Node, text: str) -> None:
     measure(node)
 
 
-def subtitle(node: Node) -> str:
-    """Return the type of a node, and the sizes of its first tensor: of a matrix from input to output, if it is one."""
+def subtitle(node: Node, label: str = "") -> str:
+    """Return a label or the type of a node, and the sizes of its first tensor: of a matrix, from input to output."""
+    type = label or node.type
     tensor = next(iter(node.tensors or ()), None)
     if node.kind in ("param", "buffer"):
         shape = _times(node.shape) if node.shape else "number"
         return f"{tensor.copies} of {shape}" if tensor is not None and tensor.copies > 1 else shape
     if node.kind != "layer" or tensor is None:
-        return node.type
+        return type
     if len(tensor.shape) == 2 and node.inputs and node.inputs[0].dtype == "real" and node.shape:
         before, after = node.inputs[0].shape[-1:], node.shape[-1:]
         if {*before, *after} == {*tensor.shape}:
-            return f"{node.type} {before[0]} {ARROW} {after[0]}"
-    return f"{node.type} {_times(tensor.shape)}".rstrip()
+            return f"{type} {before[0]} {ARROW} {after[0]}"
+    return f"{type} {_times(tensor.shape)}".rstrip()
 
 
 def _badge(node: Node) -> str:

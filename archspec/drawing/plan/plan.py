@@ -9,6 +9,7 @@ Plan
     model, doc          name and documentation of the model
     total, trainable, frozen    parameter counts
     hyperparameters     values by name
+    labels              the labels of hyperparameters by name
     dimensions          the names of the symbolic dimensions of the inputs, in order
     roles               [{role, params}] of all tensors, as `count --by role`; `role` is absent for tensors without one
     opened              ids of the blocks and periods that are open at first
@@ -35,6 +36,7 @@ Node
     addresses           the addresses of all copies (in Python only, not in the data)
     modules             the addresses of the layers in it, relative to its own (in Python only, for blocks)
     type                name of the definition or operation
+    label               its label in the spec, shown in place of `type`, or of `title` for an input or output
     source              file:line of the application
     role                the role of its tensors: of all, or for a block of at least 90 % of its parameters
     tensors             [{name, shape, params, tied_to?, frozen?, copies}] of a layer: names relative to the layer (with
@@ -54,6 +56,7 @@ Node
                         everything inside. It adds to the model this, multiplied by `times` of the node and by `times`
                         and `rounds` of all nodes around it
     hyperparameters     values by name, for definitions with tensors and for operations
+    labels              the labels of hyperparameters by name
     constants           inputs that are numbers, by argument
     differs             text that distinguishes it from similar nodes nearby ("local", "not first"), or says what is
                         in it ("8 of 256 experts")
@@ -178,6 +181,8 @@ class Node:
     frozen: int = 0
     heading: list[Line] | None = None
     hyperparameters: dict[str, object] | None = None
+    label: str = ""
+    labels: dict[str, str] | None = None
     lines: list[Line] | None = None
     macs: Quantity = 0
     main: int | None = None
@@ -221,6 +226,7 @@ class Plan:
         self.trainable = trainable
         self.frozen = total - trainable
         self.hyperparameters: Mapping[str, object] = {}
+        self.labels: dict[str, str] = {}
         self.dimensions: list[str] = []
         self.roles: list[RoleShare] = []
         self.opened: list[int] = []

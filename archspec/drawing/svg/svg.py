@@ -300,7 +300,7 @@ class Drawing:
         return node.params > 0 and node.frozen == node.params
 
     def _description(self, node: Node) -> str:
-        parts = [node.name or node.title, node.type if node.type != node.title else ""]
+        parts = [node.name or node.title, node.label or (node.type if node.type != node.title else "")]
         if node.params:
             each = f"{node.copies} x {node.params // node.copies:,} = " if node.copies > 1 else ""
             parts.append(f"{each}{node.params:,} parameters")

@@ -229,9 +229,11 @@ def broadcast_shapes(left: Shape, right: Shape, argument: str) -> Shape:
         return left
     rank = max(len(left), len(right))
     result: list[Dim] = []
-    for a, b in zip((1,) * (rank - len(left)) + left, (1,) * (rank - len(right)) + right, strict=True):
+    pairs = zip((1,) * (rank - len(left)) + left, (1,) * (rank - len(right)) + right, strict=True)
+    for axis, (a, b) in enumerate(pairs, -rank):
         if a != b and a != 1 and b != 1:
-            help = "make each pair of sizes equal, or one of them 1, starting from the last axis"
+            aligned = "; shapes are aligned at the last axis" if len(left) != len(right) else ""
+            help = f"make the sizes of axis {axis} equal, or one of them 1{aligned}"
             raise OpError(
                 f"cannot broadcast {format_shape(left)} with {format_shape(right)}: {explain_size_mismatch(a, b)}",
                 argument,

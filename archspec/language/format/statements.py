@@ -108,7 +108,9 @@ class Statements:
                 return _Columns("declaration", [self._address_text(statement)], layout.docs(rule, suffix))
             case "expect", [word, RuleNode("binary", [left, *suffix])]:
                 return _Columns(rule, [self._text(rule, [word, left]) + " "], layout.docs("binary", suffix))
-            case (("tie" | "role"), [first, second, *suffix]):
+            case "label", [_, _]:  # of the definition, which is often longer than those of entries
+                return None
+            case (("tie" | "role" | "label"), [first, second, *suffix]):
                 return _Columns(rule, [self._text(rule, [first, second]) + " "], layout.docs(rule, suffix))
             case "imports", [first, second, *suffix] if layout.flat(first) == "export":
                 names = layout.doc(copy_with_children(statement, suffix))

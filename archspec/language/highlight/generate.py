@@ -4,7 +4,8 @@ Run `python -m archspec.language.highlight.generate` after a change of the langu
 `tree-sitter generate --abi 14` in `editors/tree-sitter/`; tests check that they are current.
 
 The grammar for tree-sitter is translated from `grammars/arch.lark`. Tree-sitter rules cannot match the empty text, so a
-rule that may be empty is optional in all its uses. The line end is a token of the scanner in
+rule that may be empty is optional in all its uses. A keyword that is also a name (`TITLING`) is an alternative of
+every name, because its lexer prefers keywords. The line end is a token of the scanner in
 `editors/tree-sitter/src/scanner.c`, which has the same rules as `syntax.lines`.
 """
 
@@ -18,6 +19,7 @@ from pathlib import Path
 from archspec.core.record import Record
 from archspec.core.resources import folder_path, grammar_text
 from archspec.language.highlight.tokens import CONSTANTS, CONTROL, WORDS, styles
+from archspec.language.syntax.machine import TITLING
 from archspec.language.syntax.tables import load_tables
 
 EDITORS = Path(folder_path("editors"))
@@ -100,6 +102,8 @@ def tree_sitter_grammar() -> str:
     text = grammar_text()
     lines = [f"{name}: $ => {rule}," for name, rule in _Translation(_parse_rules(text)).rules()]
     patterns = dict(_TERMINAL.findall(text))
+    words = [f'alias("{word}", $.name)' for word in sorted(TITLING)]
+    lines.append(f"_name: $ => choice($.name, {', '.join(words)}),")
     lines += [f"{name.lower()}: _ => /{pattern}/," for name, pattern in patterns.items()]
     pattern_of_style = {style.name: style.pattern for style in styles()}
     lines.append(f"documentation: _ => token(prec(1, /{pattern_of_style['documentation']}/)),")
@@ -262,6 +266,8 @@ class _Translation:
     def _format_symbol(self, name: str) -> str:
         if name == "_NL":
             return "$._newline"
+        if name == "NAME":
+            return "$._name"
         if name not in self._source_rules:
             return f"$.{name.lower()}"
         used = f"$._{name.lstrip('_')}" if self._is_hidden(name) else f"$.{name}"

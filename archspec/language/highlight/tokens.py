@@ -43,6 +43,7 @@ def styles() -> list[Style]:
             "Name.Class",
         ),
         Style("model", r"\bmodel\b(?=\s*\")", "storage.type.arch", "Keyword.Declaration"),
+        Style("label", r"(?<![\w.])label\b(?=\s*\")", "keyword.other.arch", "Keyword"),
         Style("import", r"(?<![\w.])(?:import|export|dim)\b(?=\s+[\"\w])", "keyword.other.arch", "Keyword.Namespace"),
         Style("expect", r"(?<![\w.])expect\b(?!\s*[:=])", "keyword.other.arch", "Keyword"),
         Style("constant", _any_word(CONSTANTS) + not_segment, "constant.language.arch", "Keyword.Constant"),

@@ -221,6 +221,13 @@ def role(children: Children) -> tree.Role:
     return check_depth(tree.Role(children[0].start, children[-1].end, children[1].text, nodes(children)))
 
 
+def label(children: Children) -> tree.Label:
+    word, text, *_ = children
+    if not text_of(text).strip():
+        raise ArchSyntaxError("a label cannot be empty", text.start, text.end)
+    return check_depth(tree.Label(word.start, children[-1].end, text_of(text), nodes(children)))
+
+
 def result(children: Children) -> tree.Return:
     return check_depth(tree.Return(children[0].start, children[-1].end, nodes(children)))
 
@@ -257,7 +264,7 @@ MAKERS: dict[str, NodeMaker] = {
         rule.__name__: rule
         for rule in (
             *(file, imports, imported, dims, model, expects, expect, definition, entry, takeover, results, output),
-            *(bind, declare, param, initial, tie, require, role, result, branch, repeat, loop),
+            *(bind, declare, param, initial, tie, require, role, label, result, branch, repeat, loop),
         )
     },
     **dict.fromkeys(("shape", "dtype", "default", "repeated", "condition"), _optional),

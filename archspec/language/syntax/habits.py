@@ -141,7 +141,8 @@ def _explain_attribute(context: ErrorContext) -> Advice | None:
     if not owner:
         return None
     address = format_tokens(tokens[first : dot + 2])
-    return Advice(f"expected an expression, found the address `{address}`", _reference_help(address), span)
+    help = _import_help(name.text) if called and name.text[0].isupper() else _reference_help(address)
+    return Advice(f"expected an expression, found the address `{address}`", help, span)
 
 
 def _path_start(tokens: Sequence[Token], end: int) -> int:
@@ -223,30 +224,33 @@ def _explain_index(context: ErrorContext) -> Advice | None:
     if close >= len(tokens):
         return None
     message = f"cannot index a tensor with `[{format_tokens(inner)}]`"
-    return Advice(message, slice_help(_split_items(inner)), (before[opened - 1].start, tokens[close].end))
+    is_name = before[opened - 1].kind == "NAME" and (opened == 1 or before[opened - 2].text != ".")
+    help = slice_help(_split_items(inner), before[opened - 1].text if is_name else "x")
+    return Advice(message, help, (before[opened - 1].start, tokens[close].end))
 
 
-def slice_help(items: Sequence[Sequence[Token]]) -> str:
-    """Return help for tensor indexing: the equivalent `slice` if one `slice` suffices."""
+def slice_help(items: Sequence[Sequence[Token]], tensor: str = "x") -> str:
+    """Return help for tensor indexing: the equivalent `slice` or `pick` of `tensor` if one suffices."""
     leading = bool(items) and [t.text for t in items[0]] == ["..."]
     selected = [(k, item) for k, item in enumerate(items) if [t.text for t in item] not in ([":"], ["..."])]
     if len(selected) != 1 or not selected[0][1]:
-        return "use `slice(axis, start, stop)(x)` to take part of an axis, and `reshape` to add or drop one"
+        return (
+            f"use `slice(axis, start, stop)({tensor})` to take part of an axis, `pick(axis, index)({tensor})` to remove"
+            " one, and `reshape` to add one"
+        )
     axis, item = selected[0]
     axis -= len(items) if leading else 0
     colons = [k for k, token in enumerate(item) if token.text == ":"]
     if len(colons) > 1 or format_tokens(item).startswith("["):
-        return "use `slice(axis, start, stop)(x)` for adjacent elements, and `gather` for others"
+        return f"use `slice(axis, start, stop)({tensor})` for adjacent elements, and `gather` for others"
     if colons:
         colon = colons[0]
         start, stop = format_tokens(item[:colon]) or "0", format_tokens(item[colon + 1 :])
-        return f"write `slice({axis}, {start}{', ' if stop else ''}{stop})(x)`"
+        return f"write `slice({axis}, {start}{', ' if stop else ''}{stop})({tensor})`"
     index = format_tokens(item)
     if index == "none" or index == "None":
         return "use `reshape` to add an axis of size 1"
-    stop = str(int(index) + 1) if index.isdecimal() else f"{index} + 1"
-    part = f"slice({axis}, -1)(x)" if index == "-1" else f"slice({axis}, {index}, {stop})(x)"
-    return f"write `{part}`, and `reshape` to drop the axis"
+    return f"write `pick({axis}, {index})({tensor})`"
 
 
 # Tokens ---------------------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ _PIECE = re.compile(
 _CONTINUATION = re.compile(r"\|>|->|\(|\{|else\b")
 _ELSE = re.compile(r"else\b")
 _ITEM = re.compile(r"(?:import|export)\s+[\w\"]|(?:fn|layer|block)\s+\w+\s*\(|model\s*\"|dim\s+\w")
-_STATEMENT = re.compile(r"(?:return|require|tie|role|expect)\b")
+_STATEMENT = re.compile(r"(?:return|require|tie|role|expect)\b|label\s*\"")
 _IMPORT = re.compile(r"(?:import|export)\b")
 _HEADER = re.compile(r"(?:if|for|else|elif|while|fn|layer|block|model|def|class)\b")
 _LINE_END = re.compile(r"[ \t\r\f]*(?:\#|\n|\Z)")
@@ -42,6 +42,7 @@ _INDENT = re.compile(r"[ \t\r\f]*")
 _ALLOWED_AFTER_BRACE = re.compile(r"[ \t\r\f]*(?:\#|//|\n|\Z|\}|(?:else|elif)\b)")
 _SLASHES = re.compile(r"(?://[^\n]*\s*)+|/\*(?s:.*?)(?:\*/|\Z)")
 _OPENERS = {")": "(", "]": "[", "}": "{"}
+_CLOSERS = {opener: closer for closer, opener in _OPENERS.items()}
 
 
 class ScanResult(Record):
@@ -211,16 +212,17 @@ class _LineScanner:
                 self.characters[offset] = " "
                 self._statement = _NO_OFFSET if self._statement == offset else self._statement
             else:
-                self._add_error(message, offset, offset + 1)
+                self._add_error(message, offset, offset + 1, f"remove it, or add the `{opener}` that it closes")
             return None
         index = next((i for i in range(len(self._stack) - 1, depth - 1, -1) if self._stack[i].bracket == opener), None)
         opened = self._stack[-1]
+        start, closer = opened.offset, _CLOSERS[opened.bracket]
         if index is None:
-            self._add_error(
-                f"mismatched brackets: `{opened.bracket}` is closed by `{bracket}`", opened.offset, opened.offset + 1
-            )
+            message = f"mismatched brackets: `{opened.bracket}` is closed by `{bracket}`"
+            self._add_error(message, start, start + 1, f"write `{closer}` in place of `{bracket}`")
         elif index < len(self._stack) - 1:
-            self._add_error(f"unclosed `{opened.bracket}` before `{bracket}`", opened.offset, opened.offset + 1)
+            message = f"unclosed `{opened.bracket}` before `{bracket}`"
+            self._add_error(message, start, start + 1, f"add `{closer}` before `{bracket}`")
         del self._stack[index if index is not None else -1 :]
         return None
 
@@ -249,7 +251,8 @@ class _LineScanner:
         """Report the first open bracket of the current statement, which is not closed before `offset`."""
         opened = self._stack[self._statement_depth()]
         resume_offset = self._abandon(opened, offset)
-        self._add_error(f"unclosed `{opened.bracket}`", opened.offset, opened.offset + 1)
+        help = f"add the `{_CLOSERS[opened.bracket]}` that closes it"
+        self._add_error(f"unclosed `{opened.bracket}`", opened.offset, opened.offset + 1, help)
         return resume_offset
 
     def _abandon(self, opened: _OpenBracket, offset: int) -> int:

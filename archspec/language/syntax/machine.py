@@ -8,6 +8,9 @@ from typing import Any, TypeAlias, TypedDict
 
 from archspec.core.record import Record, from_values
 
+TITLING = frozenset(("label",))
+"""Keywords that are names unless they begin a statement and a string follows."""
+
 Rule: TypeAlias = tuple[str, str, int, list[int]]
 """A production: its symbol, action, size, and inlined positions.
 
@@ -101,13 +104,15 @@ class Parser:
 
     def tokens(self, text: str) -> list[Token]:
         """Return the tokens of `text`; an invalid character becomes a token of kind BAD."""
-        keywords = self.keywords
+        keywords = self.keywords - TITLING
         result: list[Token] = []
         for match in self._lexer.finditer(text):
             word = match[0]
             kind = match.lastgroup or ""
             if kind == "SIGN" or (kind == "NAME" and word in keywords):
                 kind = word
+            elif kind == "STRING" and result and result[-1].text in TITLING and _begins_statement(result):
+                result[-1] = result[-1]._replace(kind=result[-1].text)
             result.append(from_values(Token, (*match.span(), kind, word)))
         return result
 
@@ -180,6 +185,11 @@ class Parser:
                 del states[-size:]
             states.append(self._gotos[states[-1]][origin])
         return True
+
+
+def _begins_statement(tokens: Sequence[Token]) -> bool:
+    """Whether the last of some tokens begins a statement."""
+    return len(tokens) == 1 or tokens[-2].kind in ("_NL", "{")
 
 
 def _pass_children(children: Children) -> Children:

@@ -17,7 +17,7 @@ from archspec.language.syntax.habits import (
 from archspec.language.syntax.machine import ArchSyntaxError, Parser, Token, UnexpectedTokenError
 
 _ITEM_KEYWORDS = ("import", "export", "dim", "fn", "layer", "block", "model")
-_STATEMENT_KEYWORDS = ("if", "for", "return", "tie", "require", "role")
+_STATEMENT_KEYWORDS = ("if", "for", "return", "tie", "require", "role", "label")
 _DECLARATION_KEYWORDS = ("param", "buffer", "const", "frozen", "unused")
 _OPERATORS = ("+", "-", "*", "/", "//", "%", "**", "and", "or")
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
@@ -56,7 +56,7 @@ def _describe_expected(context: ErrorContext) -> str:
         return "an expression"
     if {"NAME", "["} <= accepted and "," not in accepted:
         return "a shape"
-    if {"NAME", "STRING"} <= accepted and context.first.text in ("tie", "role"):
+    if {"NAME", "STRING"} <= accepted and context.first.text in ("tie", "role", "label"):
         return "an address"
     if "WORD" in accepted:
         return "a name or number"
@@ -97,6 +97,8 @@ def _explain_character(context: ErrorContext) -> Advice | None:
     text = unexpected.text
     if text[0].isdigit():
         help = "put a single `_` between two digits" if re.match(r"[0-9_]*(?:__|_\Z|_[eE][0-9]*\Z)", text) else None
+        if re.fullmatch(r"[0-9_.]+[kKMBT]", text):
+            help = "write the number in full, as in `110_000_000`"
         return Advice(f"expected a number or name, found `{_truncate(text)}`", help)
     if text == '"':
         return Advice("invalid escape sequence in this string", 'use only `\\"` and `\\\\`')
@@ -152,7 +154,8 @@ def _explain_operator(context: ErrorContext) -> Advice | None:
     if unexpected.text in _COMPARISONS and context.has_value and any(t.text in _COMPARISONS for t in context.before):
         return Advice("comparisons cannot be chained", "join two comparisons with `and`")
     if unexpected.text == "...":
-        return Advice("`...` is only allowed in shapes")
+        is_range = any(token.text == "for" for token in context.before)
+        return Advice("`...` is only allowed in shapes", "write a range with two dots: `0..n`" if is_range else None)
     if unexpected.text == "," and not context.wants_value and any(t.text == "=" for t in context.before):
         return Advice("a statement assigns one value", "assign each value on a line of its own")
     if unexpected.text == "?":
@@ -178,6 +181,9 @@ def _explain_word(context: ErrorContext) -> Advice | None:
     if context.previous.text == "lambda":
         lambda_ = context.previous
         return Advice("unknown keyword `lambda`", _FOREIGN_KEYWORDS["def"], (lambda_.start, lambda_.end))
+    if [token.text for token in context.before] == ["label"] and context.unexpected.kind == "NAME":
+        message = f"expected a string after `label`, found {_describe_token(context.unexpected)}"
+        return Advice(message, 'write `label "Text"`, or `label "Text" for address`')
     if word.kind != "NAME" or (len(context.before) > 1 and word.text != "elif"):
         return None
     if word.text in _FOREIGN_KEYWORDS and context.unexpected.text not in ("=", ":", "."):
@@ -225,6 +231,9 @@ def _explain_keyword(context: ErrorContext) -> Advice | None:
     if word.text in _DECLARATION_KEYWORDS and innermost_open_bracket(context.before) is None:
         help = f"use a colon to declare: `{context.first.text}: {word.text} ...`"
         return Advice(help=help) if context.previous.text == "=" else None
+    if word.text == "for" and (context.start == "step" or context.previous.text == "|>"):
+        help = "write `for` at the end of the line of the step that it repeats: `|> layers[i]: Layer() for i in 0..n`"
+        return Advice(f"expected a step, found the keyword `{word.text}`", help, span)
     if follows_keyword or "NAME" in context.accepted:
         choice = word.text == "if" and context.wants_value and context.next.text != "="
         help = "write `value if condition else other`" if choice else None
@@ -258,6 +267,7 @@ def _explain_unquoted(context: ErrorContext) -> Advice | None:
         unexpected.text == ":"
         and previous.kind == "INT"
         and first not in ("for", "if")
+        and ".." not in context.accepted
         and innermost_open_bracket(context.before) is None
     ):
         number = f"the number `{previous.text}`"
@@ -271,7 +281,7 @@ def _explain_unquoted(context: ErrorContext) -> Advice | None:
     )
     run = [*before, unexpected, *after]
     following = context.after[len(after)] if len(after) < len(context.after) else unexpected
-    declares = context.first.text in ("tie", "role") or following.text == ":" or run[0].text == "."
+    declares = context.first.text in ("tie", "role", "label") or following.text == ":" or run[0].text == "."
     if not before or not after or not declares:
         return None
     segments = format_tokens(run).split(".")
@@ -296,6 +306,10 @@ def _explain_declaration(context: ErrorContext) -> Advice | None:
     """Explain errors with `:`, `=` and the `.` of an address."""
     before, unexpected, first = context.previous, context.unexpected, context.first.text
     addressed = ":" in context.accepted and not context.has_value
+    if (unexpected.text == ":" or context.at_end) and "{" in context.accepted and first in ("fn", "layer", "block"):
+        return Advice(help="put the body in braces: `{ ... }`")
+    if first == "model" and unexpected.text == ":" and context.accepted == {"="}:
+        return Advice(help='write `model "name" = Block()`')
     if first in ("if", "for", "else") and (unexpected.text == ":" or (before.text == ":" and context.at_end)):
         return Advice(help=f"put the body in braces: `{first} ... {{ }}`")
     if first == "tie" and unexpected.text == ".":
@@ -325,7 +339,12 @@ def _explain_omission(context: ErrorContext) -> Advice | None:
         help = "continue on the same line" if context.at_end else None
         return Advice(f"expected a value after `return`, found {_describe_token(unexpected)}", help)
     if ".." in accepted and "for" in words:
-        return Advice(help="loop over a range: `for i in 0..n`")
+        return _explain_range(context)
+    if (first == "for" and before.text == "for" and unexpected.text == "(") or words[-1:] == ["for"]:
+        return Advice(help="write `for i in 0..n`")
+    if first == "for" and context.at_end and "{" in accepted:
+        help = "put the body of a loop in braces; to repeat a step, write `for` at the end of the line of the step"
+        return Advice(help=help)
     if unexpected.text == "(" and before.text == ")" and context.has_value:
         return Advice(help="pass at most two lists of arguments: hyperparameters, then inputs")
     if first in ("fn", "layer", "block") and accepted == {"("}:
@@ -343,6 +362,8 @@ def _explain_omission(context: ErrorContext) -> Advice | None:
     if "[" in accepted and not context.has_value and {"param", "buffer", "const"}.intersection(words[-2:]):
         return Advice(help="add the shape of the tensor: `[n, d]`, or `[]` for a single number")
     listed = "," in accepted and ("=" not in accepted or ")" in accepted)
+    if "|>" in accepted and (unexpected.text == "->" or (unexpected.kind == "NAME" and context.next.text == ":")):
+        return Advice(help="begin a step of a chain with `|>`")
     if listed and unexpected.kind in ("NAME", "INT", "REAL", "STRING"):
         return Advice(help="did you forget a comma?")
     in_value = not context.wants_value and first not in ("model", "tie")
@@ -350,11 +371,29 @@ def _explain_omission(context: ErrorContext) -> Advice | None:
         return Advice(help="put the chain in parentheses")
     if "|>" in words and unexpected.text in _OPERATORS and ("|>" in accepted or context.start == "step"):
         return Advice(help="put the operand in parentheses, or split it into two steps")
+    if first in ("import", "export") and "{" in accepted and unexpected.text in (".", "/"):
+        return Advice(help=f'put a path in quotes: `{first} "directory/file.arch" {{ Name }}`')
     if first in ("import", "export") and "{" in accepted:
         return Advice(help=f"list the names: `{first} {words[1]} {{ Name }}`")
     if unexpected.text == "{" and context.start in ("statement", "step"):
         return Advice(help="remove it: braces hold the body of a definition, an `if` or a `for`")
     return _explain_broken_line(context) if context.at_end else None
+
+
+def _explain_range(context: ErrorContext) -> Advice:
+    """Explain a number, a call of `range` or a slice in place of the range of a loop."""
+    start = next(k for k, token in enumerate(context.before) if token.text == "in") + 1
+    tokens = context.before[start:]
+    text = format_tokens(tokens)
+    if ".." in text or not text:
+        return Advice(help="loop over a range: `for i in 0..n`")
+    bounds = re.fullmatch(r"range\((?:([^(),]+), )?([^(),]+)\)", text)
+    span = (tokens[0].start, tokens[-1].end)
+    first, last = (bounds[1] or "0", bounds[2]) if bounds else ("0", text)
+    if context.unexpected.text == ":" and context.next.kind in ("NAME", "INT"):
+        first, last, span = text, context.next.text, (context.unexpected.start, context.unexpected.end)
+    wrong = ":" if last == context.next.text else text
+    return Advice(f"expected a range after `in`, found `{wrong}`", f"write `{first}..{last}`", span)
 
 
 def _explain_broken_line(context: ErrorContext) -> Advice | None:

@@ -12,11 +12,11 @@ from archspec.core.diagnostics import Report, Source, Span
 from archspec.core.record import from_values, is_tuple
 from archspec.language.syntax import tree
 from archspec.language.syntax.lines import MAX_ERRORS, ScanResult, scan
-from archspec.language.syntax.machine import ArchSyntaxError, Parser, Token, UnexpectedTokenError
+from archspec.language.syntax.machine import TITLING, ArchSyntaxError, Parser, Token, UnexpectedTokenError
 from archspec.language.syntax.tables import load_tables
 from archspec.language.syntax.tree import Comment, Definition, Expr, File, Item, Model, UnparsedRange
 
-CONTEXTUAL = frozenset(("import", "export", "dim", "fn", "layer", "block", "model", "frozen"))
+CONTEXTUAL = frozenset(("import", "export", "dim", "fn", "layer", "block", "model", "frozen", *TITLING))
 """Keywords that are names where the keyword is not allowed."""
 
 

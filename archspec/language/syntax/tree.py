@@ -245,6 +245,13 @@ class Role(SyntaxNode):
     addresses: tuple[Address, ...]
 
 
+class Label(SyntaxNode):
+    """`label "text"`, for the entire definition, or `label "text" for address`, a member, input or hyperparameter."""
+
+    text: str
+    addresses: tuple[Address, ...]
+
+
 class Return(SyntaxNode):
     """`return value, value`."""
 
@@ -266,7 +273,7 @@ class For(SyntaxNode):
     body: tuple[Statement, ...]
 
 
-Statement: TypeAlias = Assign | Declare | TensorDeclaration | Tie | Require | Role | Return | If | For
+Statement: TypeAlias = Assign | Declare | TensorDeclaration | Tie | Require | Role | Label | Return | If | For
 
 # Items ----------------------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 ; Written by `python -m archspec.language.highlight.generate`.
 
-["as" "block" "buffer" "const" "dim" "expect" "export" "fn" "frozen" "import" "layer" "model" "param" "require" "role" "tie" "unused"] @keyword
+["as" "block" "buffer" "const" "dim" "expect" "export" "fn" "frozen" "import" "label" "layer" "model" "param" "require" "role" "tie" "unused"] @keyword
 ["else" "for" "if" "in" "return"] @keyword.control
 ["and" "not" "or"] @keyword.operator
 ["false" "inf" "none" "true"] @constant.builtin

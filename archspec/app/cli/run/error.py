@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from argparse import Namespace
 
 from archspec.core.diagnostics import escape_for_terminal, make_error, suggest
 from archspec.core.resources import folder_path
+from archspec.core.wrapping import line_width, wrap
 
 
 def run(options: Namespace) -> int:
@@ -20,8 +22,19 @@ def run(options: Namespace) -> int:
     if code not in entries:
         help = suggest(code, [*entries]) or "run `archspec error` to list all codes"
         raise make_error("usage", f"unknown diagnostic code `{escape_for_terminal(code)}`", help=help)
-    sys.stdout.write(entries[code])
+    width = line_width(1)
+    sys.stdout.write(entries[code] if width is None else _wrap_paragraphs(entries[code], width))
     return 0
+
+
+def _wrap_paragraphs(text: str, width: int) -> str:
+    """Break the paragraphs of a section at spaces, but not its examples."""
+    parts = re.split(r"(^```.*?^```$)", text, flags=re.DOTALL | re.MULTILINE)
+    for i, part in enumerate(parts):
+        if not part.startswith("```"):
+            lines = re.sub(r"(?<=\S)\n(?=[^\s|*-])", " ", part).split("\n")
+            parts[i] = "\n".join("\n".join(wrap(line, width)) for line in lines)
+    return "".join(parts)
 
 
 def read_entries() -> dict[str, str]:

@@ -252,7 +252,7 @@ function isFrozen({ tensors, params, frozen }) {
   return params > 0 && frozen === params;
 }
 
-function descriptionOf({ name, title, type, params, copies }) {
+function descriptionOf({ name, title, type, label, params, copies }) {
   const each = params && copies ? `${copies} x ${exact(BigInt(params) / BigInt(copies))} = ` : "";
-  return [name || title, type === title ? "" : type, params ? `${each}${exact(params)} parameters` : ""].filter(Boolean).join(", ");
+  return [name || title, label || (type === title ? "" : type), params ? `${each}${exact(params)} parameters` : ""].filter(Boolean).join(", ");
 }

@@ -55,7 +55,7 @@ function aboutModel() {
       ["frozen", frozen && [exact(frozen), " ", dim(percent(frozen, total))]],
     ),
     sizesSection(0),
-    hyperparametersSection(hyperparameters),
+    hyperparametersSection(hyperparameters, plan.labels),
     make("p", {}, make("kbd", {}, "?"), " ", dim("lists all keys")),
   ];
 }
@@ -69,7 +69,7 @@ function aboutNode(id) {
     node.params > 0 && meter(node.params, plan.total),
     tensorsSection(node),
     sizesSection(id),
-    hyperparametersSection({ ...node.hyperparameters, ...node.constants }),
+    hyperparametersSection({ ...node.hyperparameters, ...node.constants }, node.labels),
     sourceSection(node),
   ];
 }
@@ -78,9 +78,10 @@ function aboutNode(id) {
 const coded = (text) => text.split(/`([^`]*)`/).map((part, i) => (i % 2 ? make("code", {}, part) : part));
 
 /** What a node is, in a few words. */
-function factsOf({ kind, type, title, role, differs, times, same }) {
+function factsOf({ kind, type, label, title, role, differs, times, same }) {
   const applied = times === undefined ? "" : amountText(times);
   return [
+    label,
     type && type !== title ? type : kind === "op" ? "operation" : kind === "fn" ? "function" : kind,
     role?.replace("_", "-"),
     differs,
@@ -175,8 +176,9 @@ function tensorsSection({ tensors, copies = 1 }) {
   return section(copies > 1 ? "Tensors of each" : "Tensors", table(["name", "shape", "#parameters"], rows));
 }
 
-function hyperparametersSection(values) {
-  const rows = Object.entries(values ?? {}).map(([name, value]) => [name, valueText(value)]);
+function hyperparametersSection(values, labels = {}) {
+  const named = (name) => (Object.hasOwn(labels, name) ? [name, " ", dim(labels[name])] : name);
+  const rows = Object.entries(values ?? {}).map(([name, value]) => [named(name), valueText(value)]);
   return rows.length ? section("Hyperparameters", table(["name", "value"], rows)) : [];
 }
 

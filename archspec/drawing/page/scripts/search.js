@@ -32,7 +32,7 @@ function watchSearch() {
 }
 
 /**
- * The nodes that match, best first: by the end of the address, by any of it, by a tensor, by the type. What is inside a
+ * The nodes that match, best first: by the end of the address, by any of it, by a tensor, by the label or type. What is inside a
  * layer is not looked through: its tensors find the layer.
  */
 function found(text) {
@@ -41,7 +41,7 @@ function found(text) {
   for (const node of plan.nodes) {
     if (node.id === 0 || node.kind === "group" || plan.isInLayer(node.id)) continue;
     const hit = matched(node, text.toLowerCase());
-    if (hit) results.push({ id: node.id, type: node.type, order: ORDER[node.kind] ?? 0, ...hit });
+    if (hit) results.push({ id: node.id, type: node.label || node.type, order: ORDER[node.kind] ?? 0, ...hit });
   }
   return results.sort((a, b) => a.rank - b.rank || a.order - b.order).slice(0, MOST_HITS);
 }
@@ -58,7 +58,7 @@ function matched(node, text) {
     const lower = name.toLowerCase();
     if (lower.includes(text) || (numbered && isOneOf(lower, text))) return { rank: 2, shown: name };
   }
-  return (node.type ?? "").toLowerCase().includes(text) ? { rank: 3, shown: address } : null;
+  return `${node.label ?? ""} ${node.type ?? ""}`.toLowerCase().includes(text) ? { rank: 3, shown: address } : null;
 }
 
 /** Whether an address as typed, perhaps a part of it, is one of those that `layer.*` or `layer.1,4,...,19` stands for. */
