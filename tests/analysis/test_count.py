@@ -89,21 +89,7 @@ def test_every_view_sums_to_the_total_in_every_format(capsys: pytest.CaptureFixt
 
 @pytest.mark.parametrize(("k", "more"), [(8, []), (9, ["1 more name"]), (1010, ["1,002 more names"])])
 def test_a_report_has_few_ties_and_shapes(k: int, more: list[str]) -> None:
-    text = """
-layer Five(n, five = true)(x [..., n]) -> [..., n] {
-  a: param [n]
-  b: param [n, n]
-  c: frozen param [n]
-  d: param [n]
-  e: param [1] if five
-  kept: buffer [n]
-  return linear(x, .b) * .a * .c * .d + (.e if five else 0.0) + .kept
-}
-block Net(n = 2, k = 8)(x [..., n]) -> [..., n] {
-  tie again[i].weight = first.weight for i in 0..k
-  return x |> first: Dense(n) |> again[i]: Dense(n) for i in 0..k |> five: Five(n) |> four: Five(n, false)
-}
-"""
+    text = read_spec("count_few_ties")
     lines = str(load(DENSE + text, k=k).count()).splitlines()
     total, tensors = 27 + 2 * k, 11 + k
     rows = [" ".join(line.split()) for line in lines[2:7]]

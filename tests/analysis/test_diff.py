@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from paths import ROOT
+from paths import ROOT, read_spec
 from small import DENSE, load
 
 import archspec
@@ -60,31 +60,7 @@ block It(n = 4, tied = true, wide = 4)(x [..., n]) -> [..., n] {
 
 # Operations -----------------------------------------------------------------------------------------------------------
 
-SPEC = (
-    "dim rows\n"
-    + DENSE
-    + """
-fn scaled(x [...]) -> [...] { return tanh(x * 0.5) }
-
-block Part(n)(x [rows, n], mask bool [rows, 1] = none) -> [rows, n] {
-  h = x
-    |> up:   Dense(n, 2 * n)
-    |> scaled
-    |> down: Dense(2 * n, n)
-  return h + x
-    |> where(mask, _, 0.0) if mask != none
-}
-
-block It(n = 4)(x [rows, n], mask bool [rows, 1] = none) -> (y [rows, n], z [rows, n]) {
-  a = x |> part.0: Part(n)(_, mask)
-  b = a |> part.1: Part(n)(_, mask)
-  c = a + b |> part.2: Part(n)(_, mask)
-  extra: Dense(n, n)
-  y = c + b |> .extra
-  return y, a - c
-}
-"""
-)
+SPEC = "dim rows\n" + DENSE + read_spec("diff_labels")
 BASE = load(SPEC)
 
 

@@ -216,30 +216,7 @@ def test_the_stand_in_agrees_with_torch_on_files_that_are_wrong(seed: int, tmp_p
 
 def test_loops_that_would_end_before_their_start_are_refused() -> None:
     """As the spec refuses them: Python's `range` would be empty."""
-    spec = """
-import std { Linear }
-dim batch
-fn total(k) {
-  t = 0
-  for i in 1..k - 2 {
-    t = t + i
-  }
-  return t
-}
-block Inner(k, first = 0)(x [batch, 4]) -> [batch, 4] {
-  for i in 0..k - 3 {
-    x = x + (x |> l[i]: Linear(4, 4))
-  }
-  for i in first..k {
-    x = x * (i + 1)
-  }
-  return x * total(k)
-}
-block Net(a = 5, b = 6, size = 4)(x [batch, size]) -> [batch, size] {
-  return x |> a: Inner(a) |> b: Inner(b, 2) |> m[i]: Linear(size, size) for i in 0..size // 2
-}
-model "net" = Net()
-"""
+    spec = read_spec("stand_in_runs_blocks")
     text = torch_source(archspec.loads(spec))
     recording.record(text.replace("return Net()", "return Net(a=3)"))
     for call in ("Net(a=2)", "Net(b=1)"):

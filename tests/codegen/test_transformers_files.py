@@ -8,31 +8,14 @@ from tempfile import TemporaryDirectory
 import pytest
 import torch_compare
 from building import build
-from paths import DATA
+from paths import DATA, read_spec
 from sections import read_sections
 from small import load
 
 import archspec
 from archspec.testing import main
 
-TINY = """
-import std { Linear, Embedding, SelfAttention }
-dim batch, seq
-block Layer(width, heads)(x [batch, seq, width]) -> [batch, seq, width] {
-  return SELF + x
-}
-block Tiny(vocab = 50, width = 8, heads = 2, layers = 2, top_k = width)
-          (input_ids int [batch, seq]) -> (hidden [batch, seq, width], logits [batch, seq, vocab]) {
-  role head for decoder
-  h = words: Embedding(vocab, width)(input_ids)
-    |> layers[i]: Layer(width, heads) for i in 0..layers
-    |> wide:      Linear(width, top_k)
-    |> narrow:    Linear(top_k, width)
-  tie decoder.weight = words.weight
-  return h, decoder: Linear(width, vocab)(h)
-}
-model "a tiny one" = Tiny()
-""".replace("SELF", "attention: SelfAttention(width, heads)(x)")
+TINY = read_spec("transformers_files_tiny").replace("SELF", "attention: SelfAttention(width, heads)(x)")
 
 
 def read_files(folder: Path) -> dict[str, str]:

@@ -13,7 +13,7 @@ import torch_compare
 import torch_texts
 from building import build
 from bundled import SIZES_ONLY
-from paths import DATA
+from paths import DATA, read_spec
 from small import load
 
 import archspec
@@ -163,27 +163,7 @@ def test_models_of_full_size_are_built_without_memory(name: str) -> None:
 
 
 def test_weights_start_out_as_the_spec_says() -> None:
-    model = load(
-        """
-fn ramp(n) -> [n] { return arange(n) / n }
-layer Net(n = 4000, m = 50)(x [n]) -> [n] {
-  normal:    param [n] ~ normal(0.02)
-  cut:       param [n] ~ truncated_normal(0.5)
-  even:      param [n] ~ uniform(-1, 3)
-  seven:     param [n] ~ constant(7)
-  zero:      param [n] ~ constant(0)
-  one:       param [n] ~ constant(1.0)
-  glorot:    param [n, m] ~ xavier_uniform
-  ramp:      frozen param [n] = ramp(n)
-  middle:    param [n] = 0.5
-  mean:      buffer [n]
-  plain:     param [n, m]
-  bias:      param [n]
-  y = x * .normal + .cut * .even + .seven * .zero + .one * .ramp + .middle * .mean + .bias
-  return y + sum(axis = 1)(.glorot + .plain)
-}
-"""
-    )
+    model = load(read_spec("use_model"))
     torch.manual_seed(0)
     net = archspec.to_torch(model)
     near = {"normal": (0, 0.02), "cut": (0, 0.44), "even": (1, 4 / math.sqrt(12))}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from paths import DATA, SPECS
+from paths import DATA, SPECS, read_spec
 from reference import Array, Result, evaluate_model
 from small import DENSE
 from small import load as load_text
@@ -219,21 +219,5 @@ def test_the_speech_model_looks_through_its_window(frames: int) -> None:
 
 
 def test_a_carried_number_may_become_a_tensor() -> None:
-    model = load_text(
-        DENSE
-        + """
-dim batch
-block B(k = 4)(x [batch, k]) -> [batch, k] {
-  a: Dense(k, k)
-  return .a(x)
-}
-block C(k = 4, n = 3)(x [batch, k]) -> [batch, k] {
-  y = 0.0
-  for i in 0..n {
-    y = y + b[i]: B(k)(x)
-  }
-  return y
-}
-"""
-    )
+    model = load_text(DENSE + read_spec("library_values_spec"))
     assert model.params.total == 3 * 20 and not model.warnings

@@ -59,26 +59,7 @@ def test_a_loop_without_iterations_leaves_what_it_carries() -> None:
 
 
 def test_values_are_collected_along_any_axis_and_in_nested_loops() -> None:
-    text = """
-dim batch, rows, columns
-layer Net(x [batch, rows, columns]) -> ([rows, batch, columns], [batch, rows], [2, batch]) {
-  a: param [1]
-  total = full([batch], 0.0)
-  for i in 0..rows {
-    line = pick(axis = 1, index = i)(x)
-    for j in 0..columns {
-      total = total + pick(axis = 1, index = columns - 1 - j)(line)
-      cells = collect(axis = -1)(total * .a)
-    }
-    all = collect(axis = 0)(cells)
-    ends = collect(axis = 1)(total)
-  }
-  for k in 3..5 {
-    few = collect(axis = -2)(total * k)
-  }
-  return all, ends, few
-}
-"""
+    text = read_spec("loops_scans")
     model = load(text)
     x = np.random.default_rng(0).normal(size=(2, 3, 4))
     found = run(model, x=x)
@@ -89,20 +70,7 @@ layer Net(x [batch, rows, columns]) -> ([rows, batch, columns], [batch, rows], [
 
 
 def test_functions_steps_and_masks_in_a_loop() -> None:
-    text = """
-dim batch, seq, n
-fn row(index)(x [batch, seq, n]) -> [batch, n] { return pick(axis = 1, index = index)(x) }
-fn weighted(x [...], by int []) -> [...] { return x * by }
-layer Net(n = 4)(x [batch, seq, n], lengths int [batch]) -> [batch, n] {
-  a: param [n]
-  h = full([batch, n], 0.0)
-  for t in 0..seq {
-    here = reshape([batch, 1])(t < lengths)
-    h = where(here, h + weighted(row(index = t)(x), t), h)
-  }
-  return h |> * .a for t in 0..seq
-}
-"""
+    text = read_spec("loops_lists")
     x = np.random.default_rng(0).normal(size=(2, 5, 4))
     found = run(load(text), x=x, lengths=np.array([3, 5]))["output"]
     expected = [(x[b, :length] * np.arange(length)[:, None]).sum(0) * 0.5**5 for b, length in ((0, 3), (1, 5))]

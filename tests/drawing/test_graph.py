@@ -254,31 +254,7 @@ def test_sizes_of_graphs_are_estimated_before_they_are_made(
 
 def test_layers_that_only_act_in_training_are_left_out() -> None:
     """Not those that have a tensor, or compute something too."""
-    graph = load(
-        """
-layer Drop(p = 0.1)(x [...]) -> [...] { return dropout(p)(x) }
-layer Twice(p = 0.1)(x [...]) -> [...] { return x |> dropout(p) |> dropout(p) }
-layer Stored(n, p = 0.1)(x [n]) -> [n] {
-  w: unused param [n]
-  return dropout(p)(x)
-}
-layer Computed()(x [...]) -> [...] {
-  y = x + 1.0
-  return dropout(0.5)(y)
-}
-layer Pair()(x [...]) -> (y [...], z [...]) { return dropout(0.5)(x), dropout(0.1)(x) }
-layer Second()(x [...], y [...]) -> [...] {
-  _ = x
-  return dropout(0.5)(y)
-}
-fn dropped(x [...]) -> [...] { return dropout(0.5)(x) }
-block Net(n = 4)(x [n]) -> [n] {
-  h = x |> a: Drop() |> b: Stored(n) |> c: Twice() |> d: Computed() |> dropped
-  y, z = e: Pair()(h)
-  return f: Second()(y, z)
-}
-"""
-    ).graph()
+    graph = load(read_spec("graph_blocks")).graph()
     assert [*graph.edges()] == [("input:x", "b"), ("b", "d"), ("d", "e"), ("e", "output:output")]
 
 
@@ -295,21 +271,7 @@ def test_without_networkx(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 def test_a_tensor_that_all_iterations_use_is_not_repeated(tmp_path: Path) -> None:
     spec = tmp_path / "net.arch"
-    spec.write_text("""
-block Inner(n)(x [n], outer [n]) -> [n] {
-  scale: param [n]
-  return x * .scale + outer
-}
-block Outer(n, times)(x [n], outer [n]) -> [n] {
-  inner: Inner(n)
-  return x |> .inner(_, outer) for i in 0..times |> * 0.5
-}
-block Net(n = 5, layers = 3, times = 4)(x [n]) -> [n] {
-  outer: param [n]
-  return x |> layers[i]: Outer(n, times)(_, .outer) for i in 0..layers
-}
-model "net" = Net()
-""")
+    spec.write_text(read_spec("graph_outer"))
     model = archspec.load(str(spec))
     graph = model.graph(fold=True)
     repeats = dict(graph.nodes(data="repeat"))

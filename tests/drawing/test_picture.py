@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import picture_lint
 import pytest
-from paths import DATA
+from paths import DATA, read_spec
 from pictured import named, states
 from small import load
 
@@ -136,21 +136,7 @@ def test_a_period_is_one_frame() -> None:
 
 
 def test_equal_layers_of_a_period_are_one_if_the_same_number_varies() -> None:
-    text = """
-import std { Linear }
-dim batch
-block Net(n = 4)(x [batch, n]) -> [batch, n] {
-  h = x
-  for i in 0..3 {
-    h = h |> l[i].s[0]: Linear(n, n) |> l[i].s[1]: Linear(n, n) |> l[i].t: Linear(n, n, bias = false)
-  }
-  for i in 0..6 {
-    h = h |> m[i]: Linear(n, n, bias = i % 3 == 2)
-  }
-  return h
-}
-model "net" = Net()
-"""
+    text = read_spec("picture_indices")
     plan = build_plan(archspec.loads(text))
     periods = [plan.children(node) for node in plan.nodes if node.kind == "period"]
     assert [[(node.title, node.times) for node in members] for members in periods] == [

@@ -7,7 +7,7 @@ from typing import Any
 
 import picture_lint
 import pytest
-from paths import GOLDEN
+from paths import GOLDEN, read_spec
 
 import archspec
 from archspec.drawing.api import build_plan, find_open_nodes
@@ -109,20 +109,7 @@ def test_a_tie_leaves_at_the_nearest_height_that_is_free(
 
 
 def test_a_block_has_the_role_of_nine_tenths_of_its_parameters() -> None:
-    text = """
-dim batch
-layer Weights(k)(x [batch, 4]) -> [batch, 4] {
-  w: param [k]
-  return x * sum(axis = 0)(.w)
-}
-block Pair(a, b)(x [batch, 4]) -> [batch, 4] {
-  role attention for one
-  role norm      for two
-  return x |> one: Weights(a) |> two: Weights(b)
-}
-block Net()(x [batch, 4]) -> [batch, 4] { return x |> p: Pair(18, 2) |> q: Pair(17, 3) |> r: Pair(1, 10) }
-model "net" = Net()
-"""
+    text = read_spec("plans_roles")
     nodes = build_plan(archspec.loads(text)).nodes
     assert [(node.title, node.role) for node in nodes if node.kind == "block"] == [
         *(("p", "attention"), ("q", None), ("r", "norm"))

@@ -51,21 +51,7 @@ def test_netron_has_layers_with_their_tensors() -> None:
 
 
 def test_results_that_nothing_reads_are_outputs_of_their_nodes() -> None:
-    text = """
-layer Two(n = 4)(x [2, n]) -> ([2, n], bool [2, n], [n]) {
-  w: param [n]
-  return x * .w, x < .w, .w
-}
-layer Three(n = 4)(x [2, n], y bool [2, n]) -> [2, n] {
-  w: param [n]
-  return where(y, x, .w)
-}
-block Net()(x [2, 4]) -> [2, 4] {
-  a, b, c = two: Two()(x)
-  return LAST
-}
-model "net" = Net()
-"""
+    text = read_spec("viewers_results")
     two, three, *_ = for_netron(text.replace("LAST", "where(b, three: Three()(a, b), 1.0)"))["nodes"]
     found = {name: (value["name"], value["type"]) for name, (value,) in two["outputs"].items()}
     assert found == {

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from paths import read_spec
 
 import archspec
 from archspec import Repeat, Table, Tensor, Tensors
@@ -91,22 +92,7 @@ def places(data: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def test_a_value_of_another_type_makes_no_table() -> None:
-    text = """
-layer Norm(n)(x [n]) -> [n] {
-  role norm
-  w: param [n]
-  mean: buffer [n]
-  return x * .w - .mean
-}
-block Net(n = 2)(x [n]) -> [n] {
-  a: Norm(n)
-  b: Norm(n)
-  c: frozen Norm(n)
-  tie b = a
-  return x |> .a |> .b |> .c
-}
-model "net" = Net()
-"""
+    text = read_spec("table_spec")
     table = archspec.loads(text).count().table._replace(notes=("a note",), hyperparameters={})
     data: Any = json.loads(json.dumps(table.to_data()))
     assert Table.from_data(data) == table and table.buffer_ties and table.tensors[0].role == "norm"
