@@ -169,19 +169,7 @@ def test_designs_for_which_a_formula_does_not_hold_are_compiled(
     tmp_path: Path, vary: dict[str, Any], compiled: int, reason: str | None
 ) -> None:
     path = tmp_path / "net.arch"
-    path.write_text(
-        """
-import std { Linear }
-dim batch
-block Net(n = 8, d = 2, k = 4, extra = 1)(x [batch, n]) -> [batch, n] {
-  h = x |> a: Linear(n, n // d * d)
-  for i in 0..k { l[i]: unused Linear(n, 1 if i < 2 else n) }
-  for i in 0..extra { e[i]: unused Linear(n, i + 1) }
-  return h
-}
-model "net" = Net()
-"""
-    )
+    path.write_text(read_spec("search_internals_spare"))
     found = check_exactly(str(path), vary, {"batch": 1})
     assert found.tally.compiled == compiled
     assert reason is None or (found.tally.reason or "").startswith(reason)
@@ -206,19 +194,7 @@ model "net" = Net()
 
 def test_what_is_required_in_one_case_is_not_required_in_others(tmp_path: Path) -> None:
     path = tmp_path / "net.arch"
-    path.write_text(
-        """
-dim batch
-block Net(n = 12, d = 4)(x [batch, n]) -> [batch, n] {
-  if d > 2 {
-    require n % d == 0
-  }
-  w: param [n]
-  return x * .w
-}
-model "net" = Net()
-"""
-    )
+    path.write_text(read_spec("search_internals_required"))
     assert check_exactly(str(path), {"n": [3, 4, 6, 9], "d": [1, 2, 3, 4]}, None).tally.refused == 4
 
 

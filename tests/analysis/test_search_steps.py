@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from paths import read_spec
 from small import load
 
 import archspec
@@ -85,17 +86,7 @@ def test_a_formula_without_an_integer_value_is_an_error() -> None:
 
 # Searches -------------------------------------------------------------------------------------------------------------
 
-NET = """
-import std { Linear, relu }
-dim batch
-block Net(width = 8, layers = 2, wide = false, scale = 2.0, activation = none)(x [batch, width]) -> [batch, width] {
-  inner = 2 * width if wide else width
-  y = x |> layer[i]: Linear(width, width) for i in 0..layers |> up: Linear(width, inner)
-  z = activation(y) if activation != none else y
-  return z |> down: Linear(inner, width) |> * scale
-}
-model "net" = Net()
-"""
+NET = read_spec("search_steps_net")
 
 
 @pytest.fixture(scope="module")

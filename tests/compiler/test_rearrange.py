@@ -9,6 +9,7 @@ import pytest
 import torch_compare
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paths import read_spec
 from reference import Array, evaluate_model
 from small import load
 
@@ -114,18 +115,7 @@ def test_pytorch_computes_the_same(case: tuple[str, str, dict[str, int], tuple[i
 
 # In PyTorch -----------------------------------------------------------------------------------------------------------
 
-VARYING = """
-dim batch, seq
-fn split(heads)(x [..., seq, width]) -> [..., heads, seq, width // heads] {
-  return x |> rearrange("... s (h d) -> ... h s d", h = heads)
-}
-fn last(x [batch, ...]) -> [..., batch] { return x |> rearrange("b ... -> ... b") }
-block B(n = 4)(x [batch, seq, n]) -> ([batch, 2, seq, n // 2], [batch, 2, 2, seq, n // 4]) {
-  w: param [n]
-  a = split(2)(x * .w)
-  return a, split(2)(a)
-}
-""".replace("dim batch, seq", "dim batch, seq, width")
+VARYING = read_spec("rearrange_varying").replace("dim batch, seq", "dim batch, seq, width")
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ import pytest
 import shows
 from browser import Browser, Page, executable
 from pages import page, page_of
-from paths import DATA, GOLDEN
+from paths import DATA, GOLDEN, read_spec
 
 import archspec
 
@@ -139,17 +139,7 @@ def test_hostile_names_stay_texts(opened: Callable[..., Page], name: str) -> Non
     assert shown.run(wide) == []
 
 
-LONG = """
-import std { Linear }
-dim batch
-block NAME(n = 4)(x [batch, n]) -> [batch, n] {
-  return x |> NAME: Linear(n, n) |> NAME_: Linear(n, n)
-}
-block Outer(n = 4)(x [batch, n]) -> [batch, n] {
-  return x |> NAME: NAME()
-}
-model "NAME" = Outer()
-"""
+LONG = read_spec("page_browser_long")
 
 
 def test_long_names_stay_inside_their_boxes(opened: Callable[..., Page], tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import shows
 from browser import Browser, executable
+from paths import read_spec
 
 from archspec.drawing.page import view
 
@@ -19,17 +20,7 @@ def browser() -> Iterator[Browser]:
     started.close()
 
 
-PARTS = """
-import std { Linear }
-dim batch
-block Part(n)(x [batch, n]) -> [batch, n] {
-  return x |> one: Linear(n, n) |> two: Linear(n, n)
-}
-block Small(n = 4)(x [batch, n]) -> [batch, n] {
-  return x |> a: Part(n) |> b: Part(n)
-}
-model "small" = Small()
-"""
+PARTS = read_spec("page_browser_internals_parts")
 
 
 def test_the_page_follows_its_spec(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -235,21 +235,7 @@ def test_every_tie_and_every_frozen_tensor_is_in_the_plan(name: str) -> None:
 
 
 def test_tensors_that_differ_in_indices_are_one_node() -> None:
-    model = archspec.loads(
-        """
-        import ops { linear }
-        dim batch
-        block Mix(hidden = 4, count = 8)(x [batch, hidden]) -> [batch, hidden] {
-          parts[i].weight: param [hidden, hidden] for i in 0..count
-          h = x
-          for i in 0..count {
-            h = h + linear(x, .parts[i].weight)
-          }
-          return h
-        }
-        model "mix" = Mix()
-        """
-    )
+    model = archspec.loads(read_spec("picture_listed"))
     plan = build_plan(model)
     (weight,) = [node for node in plan.nodes if node.kind == "param"]
     times = "\N{MULTIPLICATION SIGN}"
@@ -263,20 +249,7 @@ def test_tensors_that_differ_in_indices_are_one_node() -> None:
 
 
 def test_only_operations_on_tensors_that_differ_in_indices_are_one_node() -> None:
-    plan = build_plan(
-        load("""
-dim batch
-block Mix(n = 4)(x [batch, n]) -> [batch, n] {
-  parts[i].w: param [n, n] for i in 0..8
-  parts[i].v: param [n] for i in 0..8
-  h = tanh(x) + tanh(x)
-  for i in 0..8 {
-    h = h + linear(x, .parts[i].w) * .parts[i].v + exp(linear(x, .parts[i].w) * 2.0)
-  }
-  return h
-}
-""")
-    )
+    plan = build_plan(load(read_spec("picture_mixed")))
     found = [(node.type, node.times) for node in plan.nodes if node.kind == "op" and node.type != "add"]
     assert found == [("tanh", 1), ("tanh", 1), ("linear", 16), ("mul", 8), ("mul", 8), ("exp", 8)]
     assert [(node.title, node.copies) for node in plan.nodes if node.kind == "param"] == [

@@ -71,18 +71,7 @@ def test_parts_of_repeated_modules_are_those_by_name(name: str) -> None:
 
 
 def test_operations_that_rearrange_have_each_element_once() -> None:
-    source = """
-fn all(x [4, 6]) -> ([24], [6, 4], [6, 4], [8, 6], [2, 4, 6], [4, 2], [4, 4], [4, 6]) {
-  a, b = split([2, 4])(x)
-  turned = permute([1, 0])(x)
-  return reshape([24])(x), transpose(x), turned, concat(axis = 0)(x, x), stack(axis = 0)(x, x), a, b, roll(1)(x)
-}
-layer All(n = 6)(x [4, n]) -> ([24], [6, 4], [6, 4], [8, 6], [2, 4, 6], [4, 2], [4, 4], [4, 6]) {
-  weight: param [4, n]
-  return all(x * .weight)
-}
-model "all" = All()
-"""
+    source = read_spec("active_internals_source")
     names = {name for name, op in OPS.items() if op.rearranges}
     assert names == {"reshape", "transpose", "permute", "concat", "stack", "split", "roll"}
     body = get_compilation(archspec.loads(source)).body

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from paths import read_spec
 from small import load
 
 import archspec
@@ -27,18 +28,7 @@ from archspec.pipeline.locate import locate
 from archspec.testing import main
 
 A, B = symbol("a"), symbol("b")
-SCALE = """
-dim batch
-layer Scale(n)(x [batch, n]) -> [batch, n] {
-  weight: param [n]
-  return x * .weight
-}
-block Net(n = 4)(x [batch, n]) -> [batch, n] {
-  TIES
-  return x |> a: Scale(n) |> b: Scale(n) |> c: Scale(n)
-}
-model "net" = Net()
-"""
+SCALE = read_spec("rare_values_scale")
 
 
 class Pair(Record):

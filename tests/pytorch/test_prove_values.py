@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
+from paths import read_spec
 from small import load
 from test_prove import TINY
 
@@ -40,17 +41,7 @@ def tiny(name: str) -> Model:
     return archspec.load(name, **TINY[name])
 
 
-MASKED = """
-dim batch, seq
-block Masked(n)(x [batch, seq, n], mask int [batch, seq]) -> [batch, seq, n] {
-  table  = where(arange(n) > reshape([n, 1])(arange(n)), 0.0, 1.0)
-  seen   = table |> reshape([1, n, n]) |> slice(axis = 1, stop = seq) |> slice(axis = -1, stop = seq)
-  hidden = (1.0 - reshape([batch, 1, seq])(mask)) * lowest
-  y      = matmul(softmax(axis = -1)(matmul(x, transpose(x)) * seen + (1 - seen) * -10000.0 + hidden), x)
-  return matmul(softmax(axis = -1)(matmul(y, transpose(y)) * seen + (1 - seen) * -10000.0 + hidden), y)
-}
-model "masked" = Masked(8)
-"""
+MASKED = read_spec("prove_values_masked")
 
 
 def test_large_numbers_that_cancel_leave_scores_as_they_are() -> None:
