@@ -25,13 +25,6 @@ def table(*tensors: Tensor, blocks: tuple[str, ...] = ()) -> Table:
     )
 
 
-# The tree
-
-
-def lines(branches: list[Any]) -> list[tuple[int, str, int, int, int]]:
-    return [(b.level, b.label, b.times, b.each, b.total) for b in branches]
-
-
 # The command, on bundled models
 
 

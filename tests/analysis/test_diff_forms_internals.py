@@ -2,23 +2,10 @@
 
 import pytest
 from small import load
-from test_diff_forms import SPEC, SPELLINGS
+from test_diff_forms import BASE, spelled
 
 import archspec
 from archspec.analysis.diff import normal_forms
-
-OPPOSITE = "fn opposite(x bool [...]) -> bool [...] { return not x }\n\n"
-
-
-def spelled(what: str) -> str:
-    text = SPEC
-    for old, new in SPELLINGS[what]:
-        assert old in text, old
-        text = text.replace(old, new)
-    return text if "causal_mask(" in text else text.replace(", causal_mask", "")
-
-
-BASE = load(SPEC.replace(", causal_mask", ""))
 
 
 @pytest.mark.parametrize("limit", ["MAX_EXPANDED", "MAX_EXPRESSIONS"])

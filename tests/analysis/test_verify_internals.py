@@ -9,9 +9,6 @@ from archspec.analysis.verify import verify as verification
 from archspec.analysis.verify.naming import respell
 from archspec.formats.configs.names import Names
 
-SMALL = {"vocab": 20, "hidden": 8, "layers": 3, "heads": 2, "ffn": 16, "positions": 10}
-
-
 PAIRS = (("encoder.layer.*", "layers.*"), ("output.dense", "o_proj"), ("dense", "fc"))
 
 

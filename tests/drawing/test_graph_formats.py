@@ -17,7 +17,6 @@ import archspec
 from archspec.testing import main
 
 GEXF = "http://www.gexf.net/1.2draft"
-HOSTILE = 'a"b\\c<i>d</i>&amp;{|}\x1b[0m\n]]>%%#quot;\u202e'
 
 
 def test_node_link_data_reads_back() -> None:

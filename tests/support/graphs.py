@@ -1,15 +1,12 @@
 """Exported programs that tests write by hand, in a fraction of the time that `torch.export` takes."""
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import torch
 from torch._dynamo import config
-from torch._subclasses import FakeTensorMode
 from torch.fx import Graph, Node
 from torch.fx.experimental.proxy_tensor import make_fx
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 
 class Module(torch.nn.Module):
@@ -21,45 +18,6 @@ class Module(torch.nn.Module):
 
     def forward(self, x: Any) -> Any:
         return self.function(x)
-
-
-class Program:
-    """A program with inputs of sizes that are not known, except for those of 0 or 1."""
-
-    def __init__(self) -> None:
-        self.graph = Graph()
-        self.environment = ShapeEnv()
-        self.mode = FakeTensorMode(shape_env=self.environment)
-        self.range_constraints = self.environment.var_to_range
-        self.constants: dict[str, Any] = {}
-        self.state_dict: dict[str, Any] = {}
-        self.graph_signature = SimpleNamespace(
-            output_specs=[],
-            inputs_to_parameters={},
-            inputs_to_buffers={},
-            inputs_to_lifted_tensor_constants={},
-            buffers=[],
-            input_specs=[],
-        )
-
-    def symbolic(self, *shape: int) -> Any:
-        """A tensor of unknown sizes, which are these in an example."""
-        return self.mode.from_tensor(torch.empty(shape))
-
-    def input(self, name: str, value: Any) -> Node:
-        node = self.graph.placeholder(name)
-        node.meta["val"] = value
-        return node
-
-    def call(self, target: Callable[..., Any], *args: Any, **named: Any) -> Node:
-        """A call, whose result is computed."""
-        node = self.graph.call_function(target, args, named)
-        given = torch.fx.map_arg((args, named), lambda item: item.meta["val"])
-        node.meta["val"] = target(*given[0], **given[1])
-        return node
-
-    def output(self, *nodes: Node) -> None:
-        self.graph.output(tuple(nodes))
 
 
 class Traced:
