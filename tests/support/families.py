@@ -33,7 +33,8 @@ def mapping(type: str) -> Mapping:
         documents.insert(0, document(documents[0]["like"]))
     included = sorted({name for each in documents for name in each.get("includes", ())})
     documents[:0] = [document(name) for name in ("_common", *included)]
-    architectures, entries, ignored = {}, {}, set[str]()
+    architectures, entries = {}, {}
+    ignored = {f"{part}.{name}" for part in documents[-1].get("parts", ()) for name in document("_common")["ignored"]}
     for each in documents:
         architectures = each.get("architectures", architectures)
         entries |= each.get("fields", {})
