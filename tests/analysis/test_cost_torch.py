@@ -34,11 +34,7 @@ def counted(run: Any) -> int:
         ),
         ("bert-base-uncased-mlm", "BertForMaskedLM", {}),
         ("bert-base-uncased-pretraining", "BertForPreTraining", {}),
-        (
-            "albert-base-v2",
-            "AlbertModel",
-            {"hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072},
-        ),
+        ("albert-base-v2", "AlbertModel", {"hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072}),
     ],
 )
 def test_transformers_models_on_the_meta_device(

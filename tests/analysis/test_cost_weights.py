@@ -3,24 +3,11 @@
 from typing import Any
 
 import pytest
+from paths import read_spec
 
 import archspec
 
-NET = """
-dim batch, seq, rows, columns
-
-fn twice(x [rows, columns]) -> [rows, columns] { return x + x |> * 2 }
-
-block Scaled(n, m)(x [batch, seq, n], w [m, n]) -> [batch, seq, m] { return linear(x, w * 2) }
-
-block Net(n = 4)(x [batch, seq, n]) -> [batch, seq, 6] {
-  a: param [3, n]
-  b: param [3, n]
-  return %s
-}
-
-model "net" = Net
-"""
+NET = read_spec("cost_weights_net")
 PLAIN = "linear(x, %s)"
 BATCH, SEQ = 2, 5
 MACS, BYTES = BATCH * SEQ * 4 * 6, BATCH * SEQ * 6 * 4

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from paths import read_spec
 from small import DENSE, load
 
 from archspec import ModuleRow, Params, Table, Tensor, Tensors
@@ -22,12 +23,6 @@ def table(*tensors: Tensor, blocks: tuple[str, ...] = ()) -> Table:
     return Table(
         "made by hand", {}, {}, Params(total, trainable, total - trainable), Tensors(tensors), (), tuple(modules), {}
     )
-
-
-# Selecting
-
-
-# Summing
 
 
 # The tree
@@ -130,18 +125,7 @@ block Net(n = 2, k = 8)(x [..., n]) -> [..., n] {
     ]
 
 
-SMALL_SHARE = """
-dim batch
-layer E(n)(x [batch, n]) -> [batch, n] {
-  weight: param [n]
-  return x * .weight
-}
-block B(total = 46702792704, n = 4096)(x [batch, n]) -> [batch, n] {
-  big: unused param [total - n]
-  return x |> small: E(n)
-}
-model "b" = B()
-"""
+SMALL_SHARE = read_spec("count_small_share")
 
 
 @pytest.mark.parametrize("n", [4_096, 131_072])

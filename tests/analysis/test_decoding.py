@@ -17,9 +17,6 @@ def step(model: str | archspec.Model, past: int = 100, **options: Any) -> Decodi
     return found
 
 
-# Work -----------------------------------------------------------------------------------------------------------------
-
-
 # Memory ---------------------------------------------------------------------------------------------------------------
 
 
@@ -50,9 +47,6 @@ def test_options(capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(capsys.readouterr().out)["decoding"]
     assert found["cache"] == [CachePart("attention", 12, 5, 1536, 12 * 5 * 1536)._asdict()]
     assert found["cache_bytes"] == 12 * 5 * 1536
-
-
-# Equal layers, which are expanded once -------------------------------------------------------------------------------
 
 
 # What transformers keeps ----------------------------------------------------------------------------------------------

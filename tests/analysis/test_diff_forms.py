@@ -4,96 +4,23 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
+from paths import DATA, read_spec
 from small import load
 
 import archspec
 from archspec.testing import main
 
-SPEC = """
-import std { Linear, LayerNorm, attention, split_heads, merge_heads, causal_mask }
+SPEC = read_spec("diff_forms_spec")
 
-dim batch, seq
-
-fn halves(x [batch, seq, 12]) -> ([batch, seq, 4], [batch, seq, 4], [batch, seq, 4]) {
-  return slice(axis = -1, stop = 4)(x), slice(axis = -1, start = 4, stop = 8)(x), slice(axis = -1, start = 8)(x)
-}
-
-fn mixed(q [batch, 2, seq, 2], k [batch, 2, seq, 2], v [batch, 2, seq, 2], mask bool [batch, 1, 1, seq])
-        -> [batch, 2, seq, 2] {
-  return attention(causal = true)(q, k, v, mask)
-}
-
-block Layer(n = 4)(x [batch, seq, n], mask bool [batch, 1, 1, seq]) -> [batch, seq, n] {
-  all = x |> norm: LayerNorm(n) |> qkv: Linear(n, 3 * n)
-  q, k, v = halves(all)
-  found = mixed(split_heads(2)(q), split_heads(2)(k), split_heads(2)(v), mask) |> merge_heads
-  return x + (found |> out: Linear(n, n)) + x * 0.5
-}
-
-block Net(layers = 3)(x [batch, seq, 4], visible int [batch, seq]) -> [batch, seq, 4] {
-  mask = reshape([batch, 1, 1, seq])(visible == 1)
-  return x |> layer[i]: Layer()(_, mask) for i in 0..layers
-}
-"""
-
-OPPOSITE = "fn opposite(x bool [...]) -> bool [...] { return not x }\n\n"
-SPELLINGS: dict[str, list[tuple[str, str]]] = {
-    "attention of products": [
-        (
-            "return attention(causal = true)(q, k, v, mask)",
-            "seen = mask and reshape([seq, 1])(arange(seq)) >= arange(seq)\n"
-            "  scores = where(seen, matmul(q, transpose(k)) / sqrt(2.0), -inf)\n"
-            "  return matmul(softmax(scores), v)",
-        ),
-        ("LayerNorm, attention,", "LayerNorm,"),
-        ("merge_heads, causal_mask", "merge_heads"),
-    ],
-    "attention with scaled queries": [
-        (
-            "attention(causal = true)(q, k, v, mask)",
-            "attention(scale = 1.0, causal = true)(q * 2.0 ** -0.5, k, v, mask)",
-        )
-    ],
-    "a mask as a comparison of positions": [
-        ("attention(causal = true)(q, k, v, mask)", "attention()(q, k, v, mask and causal_mask(seq))"),
-    ],
-    "a mask that is negated": [
-        ("visible == 1", "not (visible != 1)"),
-    ],
-    "a mask of the product of ids": [
-        ("reshape([batch, 1, 1, seq])(visible == 1)", "reshape([batch, 1, 1, seq])(visible) == 1"),
-    ],
-    "queries, keys and values by shape": [
-        (
-            "return slice(axis = -1, stop = 4)(x), slice(axis = -1, start = 4, stop = 8)(x), "
-            "slice(axis = -1, start = 8)(x)",
-            "parts = reshape([batch, seq, 3, 4])(x)\n"
-            "  return pick(-2, 0)(parts), pick(-2, 1)(parts), pick(-2, 2)(parts)",
-        )
-    ],
-    "queries, keys and values by splitting": [
-        (
-            "return slice(axis = -1, stop = 4)(x), slice(axis = -1, start = 4, stop = 8)(x), "
-            "slice(axis = -1, start = 8)(x)",
-            "q, k, v = split([4, 4, 4], axis = -1)(x)\n  return q, k, v",
-        )
-    ],
-    "a sum in another order": [
-        ("x + (found |> out: Linear(n, n)) + x * 0.5", "(found |> out: Linear(n, n)) + 1.5 * x")
-    ],
-    "a layer divided otherwise": [
-        ("Layer()(_, mask)", "Layer()(_, opposite(mask))"),
-        ("block Layer(n = 4)(x [batch, seq, n], mask", f"{OPPOSITE}block Layer(n = 4)(x [batch, seq, n], hidden"),
-        ("split_heads(2)(v), mask)", "split_heads(2)(v), not hidden)"),
-    ],
-}
+SPELLINGS: dict[str, list[dict[str, str]]] = yaml.safe_load((DATA / "spellings.yaml").read_text(encoding="utf-8"))
 
 
 def spelled(what: str) -> str:
     text = SPEC
-    for old, new in SPELLINGS[what]:
-        assert old in text, old
-        text = text.replace(old, new)
+    for each in SPELLINGS[what]:
+        assert each["old"] in text, each
+        text = text.replace(each["old"], each["new"])
     return text if "causal_mask(" in text else text.replace(", causal_mask", "")
 
 

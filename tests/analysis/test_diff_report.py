@@ -6,29 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from paths import read_spec
 from small import load
 
 import archspec
 from archspec.analysis.diff import pictures, report
 
-BEFORE = """
-import std { Linear }
-dim batch
-layer Part(n)(x [batch, n]) -> [batch, n] {
-  weight: param [n, n]
-  scale: param [n]
-  fixed: frozen param [n]
-  table: buffer [n]
-  old: unused param [2, n]
-  spare: unused buffer int [n] = arange(n)
-  return linear(x, .weight) * .scale + .fixed * .table
-}
-block Net(n = 4)(x [batch, n]) -> [batch, n] {
-  tie b.weight = a.weight
-  return x |> l[i]: Linear(n, n) for i in 0..2 |> a: Part(n) |> b: Part(n)
-}
-model "net" = Net()
-"""
+BEFORE = read_spec("diff_report_before")
 CHANGES = {
     "scale: param [n]": "scale: buffer [n]",
     "fixed: frozen param": "fixed: param",
@@ -65,33 +49,7 @@ def test_a_long_table_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
         assert str(found).count("\nadded") == most - 9
 
 
-AGAIN = """
-import std { Linear, LayerNorm }
-dim batch
-block Body(n = 4)(x [batch, n]) -> [batch, n] {
-  return x |> up: Linear(n, n) |> norm: LayerNorm(n)
-}
-block Around(n = 4, again = false, scale = 2.0)(x [batch, n]) -> [batch, n] {
-  h = x |> body: Body(n)
-  return (.body(h) if again else h) * scale
-}
-block Turns(n = 4, blocked = false)(x [batch, n]) -> [batch, n] {
-  a: Linear(n, n)
-  b: Linear(n, n)
-  h = x
-  for i in 0..4 {
-    is_first = i < 2 if blocked else i % 2 == 0
-    h = .a(h) if is_first else .b(h)
-  }
-  return h
-}
-model "body" = Body()
-model "once" = Around()
-model "twice" = Around(again = true)
-model "scaled" = Around(again = true, scale = 3.0)
-model "in turn" = Turns()
-model "in blocks" = Turns(blocked = true)
-"""
+AGAIN = read_spec("diff_report_again")
 
 
 def test_bodies_and_layers_that_are_applied_again(golden: Callable[[str, str], None], tmp_path: Path) -> None:

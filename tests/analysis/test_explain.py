@@ -5,7 +5,7 @@ import io
 from collections.abc import Callable
 
 import pytest
-from paths import DATA
+from paths import DATA, read_spec
 from small import load
 
 import archspec
@@ -40,15 +40,6 @@ def printed(*arguments: str) -> tuple[str, int]:
 def test_what_people_see(golden: Callable[[str, str], None]) -> None:
     answers = [(f"$ archspec explain {spec} {number}", *printed("explain", spec, number)) for spec, number in QUESTIONS]
     golden("explain.txt", "\n".join(f"{command}\n{text}[{status}]\n" for command, text, status in answers))
-
-
-# What the published numbers are
-
-
-# The command
-
-
-# Numbers
 
 
 # All conventions, and back
@@ -106,23 +97,7 @@ def test_the_embedding_tables_are_tables(model: str) -> None:
         assert role == params or "without the tensors with role `embedding`" not in [step.text for step in found]
 
 
-RELATIVES = """
-import std { Linear, LayerNorm }
-dim batch, seq
-block Body(n = 8, layers = 2, deep = true)(x [batch, seq, n]) -> [batch, seq, n] {
-  return x |> layer[i]: Linear(n, n) for i in 0..layers |> norm: LayerNorm(n)
-}
-block Labels(..Body, labels)(..Body) -> [batch, seq, labels] {
-  return x |> body: Body(..) |> labels: Linear(n, labels)
-}
-block Pairs(..Body)(..Body) -> [batch, seq, 2] {
-  return x |> body: Body(..) |> pairs: Linear(n, 2)
-}
-block Deep(..Body, layers = 5)(..Body) -> [batch, seq, 3] {
-  return x |> body: Body(..) |> deep: Linear(n, 3)
-}
-model "body" = Body()
-"""
+RELATIVES = read_spec("explain_relatives")
 
 
 def test_the_limit_on_matches_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

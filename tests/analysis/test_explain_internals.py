@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paths import read_spec
 from small import load
 from test_explain import RELATIVES
 
@@ -163,28 +164,7 @@ def test_a_rank_with_too_many_conventions_is_not_searched(monkeypatch: pytest.Mo
         assert (found.depth, found.conventions) == (depth, conventions)
 
 
-FAMILY = """
-import std { Linear, Embedding, LayerNorm }
-dim batch, seq
-layer Scale(n)(x [batch, seq, n]) -> [batch, seq, n] {
-  weight: frozen param [n]
-  steps:  buffer [n]
-  return x * .weight + .steps
-}
-block Body(n = 3, layers = 3)(ids int [batch, seq]) -> [batch, seq, n] {
-  role embedding for words
-  x = words: Embedding(7, n)(ids)
-  shared: Linear(n, n)
-  return x |> layer[i]: Linear(n, n) for i in 0..layers |> .shared |> .shared |> norm: LayerNorm(n) |> scale: Scale(n)
-}
-block Scores(..Body)(..Body) -> [batch, seq, 7] {
-  role head for head
-  tie head.weight = body.words.weight
-  return ids |> body: Body(..) |> head: Linear(n, 7)
-}
-model "body" = Body()
-model "scores" = Scores()
-"""
+FAMILY = read_spec("explain_internals_family")
 
 
 def listed(match: Match) -> str:
@@ -215,34 +195,7 @@ def test_every_small_number(golden: Callable[[str, str], None], tmp_path: Path) 
     golden("explain-small.txt", "\n".join(lines) + "\n")
 
 
-LOOKED_UP = """
-dim batch, seq
-layer Own(n = 7)(ids int [batch, seq], x [batch, seq, 4]) -> [batch, seq, 4] {
-  table: param [n, 4]
-  other: param [n, 4]
-  for i in 0..seq {
-    x = x + embedding(ids, .table)
-  }
-  return x + sum(axis = 0)(.other)
-}
-layer Given()(ids int [batch, seq], x [batch, seq, 4], y [7, 4]) -> [batch, seq, 4] {
-  w: param [4]
-  for i in 0..seq {
-    x = x + embedding(ids, y) * .w
-  }
-  return x
-}
-layer Computed(n = 7)(ids int [batch, seq], x [batch, seq, 4], y [n, 4]) -> [batch, seq, 4] {
-  w: param [n, 4]
-  for i in 0..seq {
-    y = y * 0.5 + .w
-  }
-  return x + embedding(ids, y)
-}
-block Net()(ids int [batch, seq], x [batch, seq, 4], y [7, 4]) -> [batch, seq, 4] {
-  return x |> own: Own()(ids, _) |> given: Given()(ids, _, y) |> computed: Computed()(ids, _, y)
-}
-"""
+LOOKED_UP = read_spec("explain_internals_looked_up")
 
 
 def test_rows_that_are_looked_up_in_a_loop_are_those_of_a_table() -> None:

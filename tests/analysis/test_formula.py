@@ -31,9 +31,6 @@ def integers(spec: str) -> dict[str, int]:
     return {n: v for n, v in values.items() if type(v) is int and v > 0 and n not in closed}
 
 
-# Bundled models -------------------------------------------------------------------------------------------------------
-
-
 # Small specs: the formula with hyperparameters open and what it assumes, or why there is none -------------------------
 
 STAGE = (
@@ -52,12 +49,6 @@ def write(folder: Path, definition: str) -> str:
     library = STAGE if "Stage(" in definition else DENSE if "Dense(" in definition else ""
     path.write_text(f'{library}\n{definition}\nmodel "it" = B()\n', encoding="utf-8")
     return str(path)
-
-
-# Wrong usage ----------------------------------------------------------------------------------------------------------
-
-
-# The algebra ----------------------------------------------------------------------------------------------------------
 
 
 # The domain -----------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import pytest
 from checkpoints import write
 from hypothesis import given
 from hypothesis import strategies as st
+from paths import read_spec
 
 import archspec
 from archspec.analysis.scaffold import api, tensors
@@ -128,19 +129,7 @@ def test_sizes_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
         assert [each.message.endswith(message) for each in caught.value.diagnostics] == [True]
 
 
-PARTS = """
-layer Part()(x [3]) -> [3] {
-  w: param [3]
-  return x + .w
-}
-block Net()(x [3]) -> [3] {
-  for i in 0..2 {
-    x = t[i]: Part()(x)
-  }
-  return x
-}
-model "it" = Net()
-"""
+PARTS = read_spec("scaffold_internals_parts")
 
 
 @pytest.mark.parametrize(

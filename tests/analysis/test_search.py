@@ -13,56 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from paths import read_spec
 
 import archspec
 from archspec.testing import main
 
 numpy = pytest.importorskip("numpy")
 
-VARIANTS = """
-import std { Linear, LayerNorm, SelfAttention, gelu }
-import bert { Bert, BertLayer }
+VARIANTS = read_spec("search_variants")
 
-dim batch, seq
-
-## A pre-norm layer, with its own names.
-block PreNormLayer(hidden, heads, ffn, eps, activation = gelu, causal = false)
-                  (x [batch, seq, hidden], mask bool [...] = none) -> [batch, seq, hidden] {
-  h = x
-    |> norm1:     LayerNorm(hidden, eps)
-    |> attention: SelfAttention(hidden, heads, causal = causal)(_, mask)
-    |> out:       Linear(hidden, hidden)
-    |> + x
-  return h
-    |> norm2: LayerNorm(hidden, eps)
-    |> up:    Linear(hidden, ffn)
-    |> activation
-    |> down:  Linear(ffn, hidden)
-    |> + h
-}
-
-model "small" = Bert(vocab = 100, hidden = 16, heads = 2, layers = 2, ffn = 32, positions = 16, Layer = BertLayer)
-"""
-
-IRREGULAR = """
-import std { Linear }
-
-dim batch
-
-## Widths that depend on conditions, indices and divisions that round down.
-block Net(width = 8, layers = 3, growth = 2, parts = 2, wide = false)(x [batch, width]) -> [batch, width] {
-  require width >= parts, "width must not be less than parts"
-  inner = width * 2 if width > 12 else width + 1
-  h = x
-    |> first: Linear(width, inner)
-    |> layer[i]: Linear(inner + i * growth, inner + (i + 1) * growth) for i in 0..layers
-  last = inner + layers * growth
-  out = wider: Linear(last, width)(h) if wide else narrow: Linear(last, width, false)(h)
-  return out |> split: Linear(width, width // parts) |> back: Linear(width // parts, width)
-}
-
-model "irregular" = Net()
-"""
+IRREGULAR = read_spec("search_irregular")
 
 
 @pytest.fixture(scope="session")
@@ -104,12 +64,6 @@ def test_conditions_with_formulas_are_tried_before_designs_are_compiled(tmp_path
     )
     assert (found.tally.compiled, found.tally.answers) == (7, 7)
     assert told == [(12, 7), (12, 7)]
-
-
-# Arithmetic -----------------------------------------------------------------------------------------------------------
-
-
-# Fronts ---------------------------------------------------------------------------------------------------------------
 
 
 # Lines ----------------------------------------------------------------------------------------------------------------
@@ -195,70 +149,6 @@ def test_parquet(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "all.parquet"
     written(capsys, "bert-base-uncased", "--vary", "layers=1..3", "--format", "parquet", "-o", str(file))
     assert parquet.read_table(file).to_pydict() == {"layers": [1, 2, 3], "params": [31515648, 38603520, 45691392]}
-
-
-MISTAKES = {
-    "name-to-vary": ["--vary", "hiden=1..3"],
-    "nothing-to-vary": [],
-    "no-values": ["--vary", "hidden=3..1"],
-    "step": ["--vary", "hidden=1..3:0"],
-    "range-with-minus": ["--vary", "hidden=256-512:64"],
-    "range-with-colon": ["--vary", "layers=2:24"],
-    "no-equals-sign": ["--vary", "hidden"],
-    "varied-twice": ["--vary", "hidden=1..3", "--vary", "hidden=4..5"],
-    "circular": ["--vary", "hidden=heads", "--vary", "heads=hidden"],
-    "set-and-varied": ["--vary", "hidden=1..3", "--set", "hidden=768"],
-    "value-not-varied": ["--vary", "hidden=64*heads"],
-    "list-of-expressions": ["--vary", "hidden=12..24:12", "--vary", "heads=[hidden // 12, 2]"],
-    "name": ["--vary", "hidden=12..24:12", "--where", "parms < 3"],
-    "quantity": ["--vary", "hidden=12..24:12", "--where", "flop(batch=1) < 3"],
-    "dimension": ["--vary", "hidden=12..24:12", "--where", "flops(batch=1, sq=3) < 3"],
-    "dimensions": ["--vary", "hidden=12..24:12", "--where", "flops < 3"],
-    "role": ["--vary", "hidden=12..24:12", "--where", 'role_params("atention") < 3'],
-    "pattern": ["--vary", "hidden=12..24:12", "--where", 'params("decoder.*") < 3'],
-    "dtype": ["--vary", "hidden=12..24:12", "--where", 'weight_bytes(dtype="int5") < 3'],
-    "past": ["--vary", "hidden=12..24:12", "--where", "cache_bytes < 3"],
-    "syntax": ["--vary", "hidden=12..24:12", "--where", "params < "],
-    "equality": ["--vary", "hidden=12..24:12", "--where", "params = 30M"],
-    "suffix": ["--vary", "hidden=12..24:12", "--where", "params < 30MB"],
-    "no-condition": ["--vary", "hidden=12..24:12", "--where", "params"],
-    "division": ["--vary", "hidden=12..24:12", "--where", "params / 2 < 3"],
-    "expression": ["--vary", "hidden=12..24:12", "--where", "params |> min"],
-    "zero": ["--vary", "hidden=12..24:12", "--where", "params // (hidden - 12) < 3"],
-    "types": ["--vary", "hidden=12..24:12", "--where", "hidden and true"],
-    "definition": ["--vary", "Layer=[BertLayer, BertLayr]"],
-    "kind": ["--vary", "hidden=[relu, gelu]"],
-    "near": ["--vary", "hidden=12..24:12", "--near", "params"],
-    "near-name": ["--vary", "hidden=12..24:12", "--near", "params=hidden"],
-    "near-text": ["--vary", "hidden=12..24:12", "--near", 'params="12"'],
-    "near-nothing": ["--vary", "hidden=12..24:12", "--near", "=12"],
-    "near-and-best": ["--vary", "hidden=12..24:12", "--near", "params=5M", "--best", "hidden"],
-    "too-many": ["--vary", "hidden=1..1000", "--vary", "layers=1..1000", "--vary", "ffn=1..1000"],
-    "one-operand": ["--vary", "hidden=12..24:12", "--where", "max(hidden) < 3"],
-    "named-operand": ["--vary", "hidden=12..24:12", "--where", "min(a = hidden, 3) < 3"],
-    "several-patterns": ["--vary", "hidden=12..24:12", "--where", 'params("a.*", "b.*") < 3'],
-    "unquoted-pattern": ["--vary", "hidden=12..24:12", "--where", "params(encoder) < 3"],
-    "empty-pattern": ["--vary", "hidden=12..24:12", "--where", 'params("") < 3'],
-    "pattern-of-work": ["--vary", "hidden=12..24:12", "--where", 'flops("batch") < 3'],
-    "argument": ["--vary", "hidden=12..24:12", "--where", "trainable(batch = 3) < 3"],
-    "size": ["--vary", "hidden=12..24:12", "--where", "flops(batch = 0, seq = 1) < 3"],
-    "size-of-true": ["--vary", "hidden=12..24:12", "--where", "flops(batch = true, seq = 1) < 3"],
-    "no-role": ["--vary", "hidden=12..24:12", "--where", "role_params < 3"],
-    "no-else": ["--vary", "hidden=12..24:12", "--where", "(3 if hidden > 12) < 3"],
-    "in-a-number": ["--vary", "hidden=12..24:12", "--where", "hidden in 12"],
-    "real-exponent": ["--vary", "hidden=12..24:12", "--where", "hidden ** 0.5 < 3"],
-    "parquet-to-terminal": ["--vary", "hidden=12..24:12", "--format", "parquet"],
-}
-
-
-def test_messages(capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None]) -> None:
-    found: list[str] = []
-    for name, arguments in MISTAKES.items():
-        status = main(["search", "bert-base-uncased", *arguments])
-        captured = capsys.readouterr()
-        assert status in (1, 2) and not captured.out, name
-        found.append(f"-- {name}\n{captured.err}")
-    golden("search-messages.txt", "\n".join(found))
 
 
 def test_errors_in_a_spec_on_standard_input(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paths import read_spec
 from test_search import IRREGULAR, TABLE, VARIANTS
 
 import archspec
@@ -259,25 +260,7 @@ def test_lists_booleans_blocks_and_expressions_vary(folder: Path) -> None:
         assert figures is not None and figures[:2] == (row["params"], row["flops(batch = 1, seq = 4)"])
 
 
-SCANNED = """
-import std { Linear }
-
-dim batch, seq
-
-block Stack(n, k)(x [batch, seq, n]) -> [batch, seq, n] {
-  return x |> l[i]: Linear(n, n) for i in 0..k
-}
-block Net(n = 4, k = 2, half = n / 2, rate = 0.5)(x [batch, seq, n]) -> [batch, seq, n] {
-  tie head.weight = table
-  table: param [n, n]
-  state: param [n]
-  h = x |> stack[i]: Stack(n, i + 1) for i in 0..k |> head: frozen Linear(n, n)
-  g = .state * rate
-  for t in 0..seq { g = tanh(g * 0.5 + linear(g, .table)) }
-  return h * half + g
-}
-model "net" = Net()
-"""
+SCANNED = read_spec("search_internals_scanned")
 
 
 def macs(n: int, k: int) -> int:

@@ -1,11 +1,7 @@
 """Steps of searches: operands of columns, formulas for many designs, processes, plots, and what is refused."""
 
 import re
-import signal
-from concurrent.futures import Future
-from fractions import Fraction
 from pathlib import Path
-from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,147 +11,18 @@ from small import load
 import archspec
 from archspec import Assumption, Plot, PlotPoint, Source, Span
 from archspec.analysis.search import api, compilations, plot, quantities, result, search
-from archspec.analysis.search.columns import (
-    Column,
-    InexactError,
-    apply_operator,
-    column,
-    flags,
-    logical_not,
-    negate,
-    where,
-)
-from archspec.analysis.search.conditions import read_expression
+from archspec.analysis.search.columns import column
 from archspec.analysis.search.plot import draw, svg
-from archspec.analysis.search.polynomials import evaluate_integers, evaluate_ratio, find_where_holds
+from archspec.analysis.search.polynomials import evaluate_integers, find_where_holds
 from archspec.analysis.search.quantities import Quantity, measure
 from archspec.analysis.search.report import page, rows
-from archspec.analysis.search.search import _pack_values, find_pareto_front
-from archspec.analysis.search.space import Designs, plain_value
 from archspec.core.algebra import dim_max, dim_min, evaluate, multiply_unexpanded, symbol
 from archspec.core.algebra.polynomial import ratio as quotient
 from archspec.testing import main
 
 numpy = pytest.importorskip("numpy")
 
-# Columns --------------------------------------------------------------------------------------------------------------
-
-
-def listed(found: Any) -> list[Any]:
-    assert isinstance(found, Column)
-    return found.values.tolist()
-
-
-def truths(*values: bool) -> Column:
-    return flags(numpy.array(values))
-
-
-def test_operands_that_all_designs_share_are_on_either_side() -> None:
-    numbers = column([1, 2, 3])
-    assert listed(apply_operator("<", 2, numbers)) == listed(apply_operator(">", numbers, 2)) == [False, False, True]
-    assert listed(apply_operator(">=", Fraction(5, 2), numbers)) == [True, True, False]
-    assert listed(apply_operator("==", 2, numbers)) == [False, True, False]
-    assert listed(apply_operator("!=", 2, numbers)) == [True, False, True]
-    assert listed(apply_operator("-", 2, numbers)) == [1, 0, -1] and listed(negate(numbers)) == [-1, -2, -3]
-    mixed = truths(True, False, True)
-    for sign, other, expected in (
-        ("and", False, [False] * 3),
-        ("and", True, [True, False, True]),
-        ("or", True, [True] * 3),
-        ("or", False, [True, False, True]),
-    ):
-        assert listed(apply_operator(sign, mixed, other)) == listed(apply_operator(sign, other, mixed)) == expected
-    assert listed(apply_operator("or", mixed, truths(False, False, True))) == [True, False, True]
-    assert listed(apply_operator("and", mixed, truths(True, True, False))) == [True, False, False]
-    assert listed(logical_not(mixed)) == [False, True, False] and logical_not(False) is True
-    assert listed(where(mixed, numbers, 9)) == [1, 9, 3] and where(False, numbers, 9) == 9
-    assert apply_operator("**", Fraction(1, 2), -2) == 4 and apply_operator("**", 2, 64) == 2**64
-    assert apply_operator("and", True, False) is False and apply_operator("or", False, True) is True
-    assert listed(apply_operator("**", numbers, 64)) == [1, 2**64, 3**64] and listed(
-        apply_operator("**", numbers, 0)
-    ) == [1, 1, 1]
-    assert listed(apply_operator("**", 2, column([3, 3]))) == [8, 8] and listed(
-        apply_operator("**", 2, column([0, 0]))
-    ) == [1, 1]
-
-
-NUMBERS, TRUTHS = (1, 2), (True, False)
-
-
-@pytest.mark.parametrize(
-    ("compute", "problem", "text"),
-    [
-        (lambda n, t: logical_not(n), TypeError, "expected a boolean"),
-        (lambda n, t: logical_not(3), TypeError, "expected a boolean"),
-        (lambda n, t: where(n, 1, 2), TypeError, "expected a boolean"),
-        (lambda n, t: apply_operator("<", n, True), TypeError, "expected two numbers"),
-        (lambda n, t: apply_operator("<", t, 3), TypeError, "expected two numbers"),
-        (lambda n, t: apply_operator("<", n, "text"), TypeError, "expected two numbers"),
-        (lambda n, t: apply_operator("and", n, t), TypeError, "expected two booleans"),
-        (lambda n, t: apply_operator("or", t, n), TypeError, "expected two booleans"),
-        (lambda n, t: apply_operator("+", n, t), TypeError, "expected an integer, found a boolean"),
-        (lambda n, t: apply_operator("+", n, True), TypeError, "expected an integer"),
-        (lambda n, t: apply_operator("+", n, "text"), TypeError, "expected an integer"),
-        (lambda n, t: apply_operator("+", "text", 1), TypeError, "expected a number"),
-        (lambda n, t: apply_operator("+", True, 1), TypeError, "expected a number"),
-        (lambda n, t: apply_operator("and", 1, True), TypeError, "expected a boolean"),
-        (lambda n, t: apply_operator("*", n, Fraction(1, 2)), InexactError, "only integers can be combined"),
-        (lambda n, t: apply_operator("/", n, 2), InexactError, "`/` is not exact"),
-        (lambda n, t: apply_operator("**", 2, 65), InexactError, "expected an integer exponent up to 64"),
-        (lambda n, t: apply_operator("**", 2, Fraction(1, 2)), InexactError, "expected an integer exponent up to 64"),
-        (lambda n, t: apply_operator("**", n, 65), InexactError, "expected an exponent from 0 to 64"),
-        (lambda n, t: apply_operator("**", n, -1), InexactError, "expected an exponent from 0 to 64"),
-        (lambda n, t: apply_operator("**", 2, n), InexactError, "expected an exponent from 0 to 64"),
-        (lambda n, t: apply_operator("//", n, 0), ZeroDivisionError, ""),
-    ],
-)
-def test_operands_of_wrong_types_are_refused(compute: Any, problem: type[Exception], text: str) -> None:
-    with pytest.raises(problem, match=f"^{text}".replace("/", "\\/")):
-        compute(column(NUMBERS), truths(*TRUTHS))
-
-
-def test_conditions_that_are_the_same_for_all_designs() -> None:
-    designs = Designs(numpy.arange(2), {"n": column([3, 4])})
-    assert len(designs.where(True)) == 2 and len(designs.where(False)) == 0
-    assert designs.where(truths(False, True)).value("n").item(0) == 4
-    for condition in (column([0, 1]), 1, None):
-        with pytest.raises(TypeError, match="expected a condition"):
-            designs.where(condition)
-
-
-def test_values_of_single_designs() -> None:
-    assert plain_value([column([3, 4]), Fraction(1, 2), True], 1) == [4, 0.5, True]
-    assert plain_value(truths(False, True), 1) is True
-    shared = Quantity("hyperparameter", "eps")
-    assert (
-        _pack_values(shared, [0.5, 0.5]) == Fraction(1, 2)
-        and _pack_values(shared, ["a", "a"]) == _pack_values(shared, ["a"]) == "a"
-    )
-    assert listed(_pack_values(shared, [3, 4])) == [3, 4] and listed(_pack_values(shared, [True, False])) == [
-        True,
-        False,
-    ]
-    with pytest.raises(archspec.ArchError, match="`eps` is not an integer in all designs"):
-        _pack_values(shared, [0.5, 0.25])
-
-
-def test_a_front_of_nothing_is_empty() -> None:
-    found, counts = find_pareto_front(numpy.zeros((0, 2), dtype=int), numpy.ones(0, dtype=int))
-    assert found.tolist() == counts.tolist() == []
-
-
-def test_formulas_have_values_for_many_designs() -> None:
-    a, b = symbol("a"), symbol("b")
-    names = {"a": column([1, 6, 8]), "b": column([4, 2, 8])}
-    assert evaluate_integers(dim_max(a, b) * 2 - dim_min(a, 5), names, 3).values.tolist() == [7, 7, 11]
-    assert evaluate_integers(quotient(a * (a + 1), 2), names, 3).values.tolist() == [1, 21, 36]
-    assert evaluate_integers(multiply_unexpanded([a + 1, a + b]) * b, names, 3).values.tolist() == [40, 112, 1152]
-    assert evaluate_integers(5, names, 3).values.tolist() == [5] * 3
-    with pytest.raises(ArithmeticError, match="the value of a formula is not an integer"):
-        evaluate_integers(quotient(a, b), names, 3)
-    found = evaluate_ratio(a // (b - 2) + a % (b - 2), names)
-    assert found.undefined.tolist() == [False, True, False]
-
+# Formulas -------------------------------------------------------------------------------------------------------------
 
 A, B = symbol("a"), symbol("b")
 GRID = [(a, b) for a in range(1, 13) for b in range(1, 8)]
@@ -211,6 +78,11 @@ def test_assumptions_hold_for_many_designs_as_for_each(operator: str, left: Any,
     assert find_where_holds(assumption, COLUMNS, len(GRID)).tolist() == [of_one(a, b) for a, b in GRID]
 
 
+def test_a_formula_without_an_integer_value_is_an_error() -> None:
+    with pytest.raises(ArithmeticError, match="the value of a formula is not an integer"):
+        evaluate_integers(quotient(A, B), COLUMNS, len(GRID))
+
+
 # Searches -------------------------------------------------------------------------------------------------------------
 
 NET = """
@@ -231,87 +103,6 @@ def spec(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("search") / "net.arch"
     path.write_text(NET)
     return str(path)
-
-
-QUANTITIES = (
-    "params, role_params, trainable, frozen, active, flops, macs, elementwise, "
-    "weight_bytes, activation_bytes, cache_bytes"
-)
-
-
-@pytest.mark.parametrize(
-    ("text", "at", "message", "help"),
-    [
-        ("min(3) < 4", "min(3)", "`min` expects two or more numbers", None),
-        ("2 < max()", "max()", "`max` expects two or more numbers", None),
-        ("max(1, a = 2) < 3", "max(1, a = 2)", "`max` expects two or more numbers", None),
-        ("params(3)", "3", '`params` expects one pattern in quotes: `params("...")`', None),
-        ('params("")', '""', '`params` expects one pattern in quotes: `params("...")`', None),
-        ('params("a", "b")', '"b"', '`params` expects one pattern in quotes: `params("...")`', None),
-        ("role_params", "role_params", '`role_params` expects one role in quotes: `role_params("...")`', None),
-        ("role_params() < 3", "role_params()", '`role_params` expects one role in quotes: `role_params("...")`', None),
-        ("trainable(3)", "3", "`trainable` expects named arguments", None),
-        ("trainable(a = 3)", "a = 3", "unknown argument `a` of `trainable`", None),
-        ('weight_bytes(dtyp = "fp8")', 'dtyp = "fp8"', "unknown argument `dtyp` of `weight_bytes`", None),
-        ("flops(batch = 0)", "batch = 0", "`batch` expects a positive integer", None),
-        ("flops(batch = true)", "batch = true", "`batch` expects a positive integer", None),
-        ("flops(batch = 1.5)", "batch = 1.5", "`batch` expects a positive integer", None),
-        ("flops(batch = hidden)", "batch = hidden", "`batch` expects a positive integer", None),
-        ("cache_bytes", "cache_bytes", "`cache_bytes` expects a number of positions: `cache_bytes(past = 1024)`", None),
-        ("cache_bytes(past = true)", "past = true", "`past` expects an integer of at least 0, found true", None),
-        ("cache_bytes(past = -1)", "past = -1", "`past` expects an integer of at least 0, found -1", None),
-        (
-            "weight_bytes(dtype = int8)",
-            "dtype = int8",
-            "`dtype` is one of float64, float32, float16, bfloat16, fp8, int8, int4; found int8",
-            None,
-        ),
-        (
-            'activation_bytes(attention = "fast")',
-            'attention = "fast"',
-            "`attention` is one of flash, math; found fast",
-            None,
-        ),
-        ("hiden < 3", "hiden", "unknown name `hiden`", "did you mean `hidden`?"),
-        ("1 if true else z", "z", "unknown name `z`", f"hyperparameters: layers, hidden; quantities: {QUANTITIES}"),
-        ("zz(3) < 1", "zz", "unknown quantity `zz`", f"quantities: {QUANTITIES}"),
-        ("mins(3, 4) < 1", "mins", "unknown quantity `mins`", "did you mean `min`?"),
-        ("layers[0] < 3", "layers[0]", "expected numbers, names, operators and quantities", None),
-        ("layers = 3", "=", "expected the end of the line after `layers`, found `=`", "use `==` for equality"),
-        ("1 < 30Q", "30Q", "expected a number or name, found `30Q`", "use K, M, G or B after a number, as in `30M`"),
-        ("1 < 30 M", "M", "expected the end of the line after `30`, found `M`", None),
-    ],
-)
-def test_what_is_wrong_with_an_expression(text: str, at: str, message: str, help: str | None) -> None:
-    with pytest.raises(archspec.ArchError) as caught:
-        read_expression(text, "--where", ["layers"], ["hidden"])
-    (found,) = caught.value.diagnostics
-    assert (found.code, found.message, found.help) == ("usage", message, help)
-    assert found.span is not None and found.span.source.text[found.span.start : found.span.end] == at
-
-
-@pytest.mark.parametrize(
-    ("text", "read", "varied", "used"),
-    [
-        ("3K + 2M < 1G or 1B == 1.5K", "3000 + 2000000 < 1000000000 or 1000000000 == 1500", [], []),
-        ("0.0005K < 1", "0.5 < 1", [], []),
-        ("layers if 1 < 2 else -layers", "layers if 1 < 2 else -layers", ["layers"], []),
-        ("hidden in [layers, params, params]", "hidden in [layers, params, params]", ["layers"], ["hidden", "params"]),
-        ("min(layers, flops(batch = 2)) < 3", None, ["layers"], ["flops(batch = 2)"]),
-        ("cache_bytes(past = 0, batch = 1)", None, [], ["cache_bytes(batch = 1, past = 0)"]),
-        ('weight_bytes(dtype = "float32") < weight_bytes', None, [], ["weight_bytes"]),
-        (
-            'activation_bytes(batch = 2, attention = "math", dtype = "float16")',
-            None,
-            [],
-            ['activation_bytes(batch = 2, attention = "math", dtype = "float16")'],
-        ),
-    ],
-)
-def test_what_an_expression_uses(text: str, read: str | None, varied: list[str], used: list[str]) -> None:
-    found = read_expression(f" {text} ", "--where", ["layers"], ["hidden"])
-    assert (str(found), found.source.text) == (text, read or text)
-    assert (found.names, [str(quantity) for quantity in found.quantities]) == (varied, used)
 
 
 def test_as_many_designs_are_kept(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -433,92 +224,6 @@ def test_parameters_whose_use_is_unknown(monkeypatch: pytest.MonkeyPatch) -> Non
     model = load(NET)
     with pytest.raises(archspec.ArchError, match="cannot count the parameters of net that are used for one token"):
         measure(model, Quantity("active"))
-
-
-# Processes ------------------------------------------------------------------------------------------------------------
-
-
-class Inline:
-    """One process that computes what it is given at once, in the place of several."""
-
-    def __init__(self, jobs: int) -> None:
-        assert jobs == 2
-        self._processes: dict[int, Any] = {}
-        self.sizes: list[int] = []
-        self.signals: set[Any] = set()
-        self.calls: list[Any] = []
-
-    def submit(self, function: Any, /, *args: Any) -> Future[Any]:
-        self.sizes.append(len(args[1]))
-        self.signals.add(signal.getsignal(signal.SIGINT))
-        future: Future[Any] = Future()
-        future.set_result(function(*args))
-        return future
-
-    def shutdown(self, wait: bool, cancel_futures: bool) -> None:
-        self.calls.append((wait, cancel_futures))
-
-
-@pytest.fixture
-def processes(monkeypatch: pytest.MonkeyPatch) -> list[Inline]:
-    made: list[Inline] = []
-
-    def executor(jobs: int) -> Inline:
-        made.append(Inline(jobs))
-        return made[-1]
-
-    monkeypatch.setattr(compilations, "_create_executor", executor)
-    return made
-
-
-PARAMS = [Quantity("params")]
-
-
-def test_processes_measure_the_same(spec: str, processes: list[Inline]) -> None:
-    compiler = api.Compiler(archspec.pipeline.locate.locate(spec), {})
-    designs = [{"width": width} for width in range(-1, 34)]
-    expected = [compiler.measure(values, PARAMS) for values in designs]
-    assert [type(row) for row in expected[:2]] == [compilations.Refusal] * 2 and expected[2:4] == [[8], [24]]
-    before = signal.getsignal(signal.SIGINT)
-    with compilations.open_pool(compiler, 2) as pool:
-        assert list(pool.measure(designs[:16], PARAMS)) == expected[:16] and not processes
-        assert list(pool.measure(designs, PARAMS)) == expected
-        assert list(pool.measure(designs[:17], PARAMS)) == expected[:17]
-    assert [made.sizes for made in processes] == [[16, 16, 3, 16, 1]]
-    assert processes[0].calls == [(False, True)]
-    assert processes[0].signals == {signal.SIG_IGN} and signal.getsignal(signal.SIGINT) == before
-    with compilations.open_pool(compiler, 1) as pool:
-        assert list(pool.measure(designs, PARAMS)) == expected and len(processes) == 1
-
-
-def test_errors_of_processes_are_raised(spec: str, processes: list[Inline]) -> None:
-    compiler = api.Compiler(archspec.pipeline.locate.locate(spec), {})
-    designs: list[dict[str, Any]] = [{"width": width} for width in range(2, 20)] + [{"hight": 3}]
-    with compilations.open_pool(compiler, 2) as pool, pytest.raises(archspec.ArchError, match="hight"):
-        list(pool.measure(designs, PARAMS))
-
-
-def test_signals_are_left_to_the_main_thread() -> None:
-    before, found = signal.getsignal(signal.SIGINT), list[Any]()
-
-    def inside() -> None:
-        with compilations._interrupts_ignored():
-            found.append(signal.getsignal(signal.SIGINT))
-
-    thread = Thread(target=inside)
-    thread.start()
-    thread.join()
-    inside()
-    assert found == [before, signal.SIG_IGN] and signal.getsignal(signal.SIGINT) == before
-    try:
-        compilations._ignore_interrupts()
-        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, before)
-    executor: Any = compilations._create_executor(3)
-    assert executor._max_workers == 3 and executor._initializer is compilations._ignore_interrupts
-    assert executor._mp_context.get_start_method() == "spawn"
-    executor.shutdown()
 
 
 # Other packages -------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -72,49 +73,28 @@ def test_help_of_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         assert main([command, "--help"]) == 0
 
 
-SMALL = ("--set", "layers=2", "--set", "hidden=24")
+SMALL = "--set layers=2 --set hidden=24"
 DOCUMENTS = {
-    "list": ("list",),
-    "count": ("count", "bert-base-uncased-mlm", *SMALL),
-    "count-tensors": ("count", "bert-base-uncased-mlm", *SMALL, "--by", "tensor", "--select", "cls.*"),
-    "cost": ("cost", "albert-base-v2", *SMALL, "--batch", "1", "--seq", "8"),
-    "compare": ("compare", "bert-base-uncased", "albert-base-v2", "--depth", "2", *SMALL, "--batch", "1", "--seq", "8"),
-    "diff": ("diff", "bert-base-uncased", "roberta-base", *SMALL),
-    "diff-operations": ("diff", "t5-small", "t5-v1_1-base", "--set", "layers=2"),
-    "explain": ("explain", "bert-base-uncased", "110M"),
-    "explain-flops": ("explain", "bert-base-uncased", "22.5G", "--flops", "--seq", "128"),
-    "audit": ("audit", "bert-by-hand"),
-    "formula": ("formula", "transformer-seq2seq", "--open", "hidden,layers"),
-    "count-layers": ("count", "bert-base-uncased-mlm", *SMALL, "--by", "layer"),
-    "count-blocks": ("count", "bert-base-uncased-mlm", *SMALL, "--by", "block"),
-    "count-roles": ("count", "bert-base-uncased-mlm", *SMALL, "--by", "role"),
-    "cost-two-dims": (
-        "cost",
-        "t5-small",
-        "--set",
-        "layers=2",
-        "--batch",
-        "2",
-        "--seq",
-        "8",
-        "--dim",
-        "target=4",
-        "--dtype",
-        "bfloat16",
-    ),
-    "cost-decoding": ("cost", "gpt2", "--set", "layers=2", "--batch", "2", "--past", "99"),
-    "search": (
-        "search",
-        "bert-base-uncased",
-        "--vary",
-        "layers=1..3",
-        "--vary",
-        "heads=[2, 4]",
-        "--best",
-        "params",
-        "--best",
-        "layers",
-    ),
+    name: tuple(shlex.split(line))
+    for name, line in {
+        "list": "list",
+        "count": f"count bert-base-uncased-mlm {SMALL}",
+        "count-tensors": f"count bert-base-uncased-mlm {SMALL} --by tensor --select 'cls.*'",
+        "cost": f"cost albert-base-v2 {SMALL} --batch 1 --seq 8",
+        "compare": f"compare bert-base-uncased albert-base-v2 --depth 2 {SMALL} --batch 1 --seq 8",
+        "diff": f"diff bert-base-uncased roberta-base {SMALL}",
+        "diff-operations": "diff t5-small t5-v1_1-base --set layers=2",
+        "explain": "explain bert-base-uncased 110M",
+        "explain-flops": "explain bert-base-uncased 22.5G --flops --seq 128",
+        "audit": "audit bert-by-hand",
+        "formula": "formula transformer-seq2seq --open hidden,layers",
+        "count-layers": f"count bert-base-uncased-mlm {SMALL} --by layer",
+        "count-blocks": f"count bert-base-uncased-mlm {SMALL} --by block",
+        "count-roles": f"count bert-base-uncased-mlm {SMALL} --by role",
+        "cost-two-dims": "cost t5-small --set layers=2 --batch 2 --seq 8 --dim target=4 --dtype bfloat16",
+        "cost-decoding": "cost gpt2 --set layers=2 --batch 2 --past 99",
+        "search": "search bert-base-uncased --vary layers=1..3 --vary 'heads=[2, 4]' --best params --best layers",
+    }.items()
 }
 
 

@@ -20,9 +20,6 @@ from archspec.core.reports import tables
 from archspec.pipeline import generate, index
 from archspec.testing import main
 
-SMALL = ("--set", "layers=2", "--set", "hidden=24")
-
-
 NARROW = {
     **DOCUMENTS,
     "compare-names": ("compare", "bert-base-multilingual-cased", "vit-base-patch16-224", "clip-vit-base-patch32-text"),

@@ -6,37 +6,14 @@ from pathlib import Path
 
 import pytest
 from editor import Editor, at, changed, position
-from paths import ROOT
+from paths import ROOT, read_spec
 
 from archspec import testing
 
 types = pytest.importorskip("lsprotocol.types")
 
 
-ENCODER = """\
-import std { Linear, LayerNorm }
-
-dim batch, seq
-
-## A feed-forward layer with a residual connection.
-block FeedForward(hidden, ffn = 4 * hidden)(x [batch, seq, hidden]) -> [batch, seq, hidden] {
-  return x
-    |> norm: LayerNorm(hidden)
-    |> up:   Linear(hidden, ffn)
-    |> tanh
-    |> down: Linear(ffn, hidden)
-    |> + x
-}
-
-block Stack(hidden = 8, layers = 2)(x [batch, seq, hidden]) -> [batch, seq, 4 * hidden] {
-  h = x
-    |> layer[i]: FeedForward(hidden) for i in 0..layers
-  tie last.weight = layer[0].up.weight
-  return last: Linear(hidden, 4 * hidden, bias = false)(h)
-}
-
-model "tiny" = Stack(layers = 3)
-"""
+ENCODER = read_spec("language_server_encoder")
 
 
 @pytest.fixture(scope="module")

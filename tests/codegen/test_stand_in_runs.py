@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch_texts
 from bundled import each
+from paths import read_spec
 from small import load
 
 import archspec
@@ -20,20 +21,7 @@ from archspec.codegen.file import file_text
 from archspec.codegen.stand_in import recording
 from archspec.testing import main
 
-TEXT = """
-dim batch
-layer Scale(n)(x [..., n]) -> [..., n] {
-  weight: param [n]
-  return x * .weight
-}
-block Net(n = 4)(x [batch, n]) -> [batch, n] {
-  tie b.weight = a.weight
-  ids: buffer int [n] = arange(n)
-  table: frozen param [n] = 0.5
-  return x |> a: Scale(n) |> b: Scale(n) |> c: frozen Scale(n) |> + .ids |> * .table
-}
-model "net" = Net()
-"""
+TEXT = read_spec("stand_in_runs_text")
 
 
 @pytest.mark.parametrize("name", each())

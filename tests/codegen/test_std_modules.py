@@ -6,6 +6,7 @@ import pytest
 import torch_compare
 from building import build
 from library import BASES, BATCH, BIASED, TOKENS, WINDOWS, stored
+from paths import read_spec
 from reference import Array
 from small import load
 
@@ -77,24 +78,7 @@ def test_queries_with_no_key_left_by_biases_attend_to_all_alike(mask: list[list[
 
 # In half precision ----------------------------------------------------------------------------------------------------
 
-HALF = """
-dim batch
-fn norm(x [batch, 4]) -> [batch, 1] { return float32(x) ** 2 |> sum(axis = -1, keep = true) |> / 4.0 |> sqrt }
-fn passed(x [batch, 4]) -> [batch, 4] { return x * 300.0 }
-layer Weighted()(x [batch, 4]) -> [batch, 4] {
-  weight: param [4] ~ constant(1.0)
-  wide = float32(x)
-  return wide * wide / 300.0 * .weight
-}
-block Loops()(x [batch, 4]) -> [batch, 4] {
-  for i in 0..2 { x = float32(x) * 300.0 / 300.0 }
-  return x |> float32 |> * 300.0 |> * 300.0 |> sqrt |> / 300.0 |> * x |> float32 |> sqrt
-}
-block Net()(x [batch, 4]) -> (norm [batch, 1], passed [batch, 4], weighted [batch, 4], loops [batch, 4]) {
-  wide = passed(float32(x)) / 300.0
-  return norm(x), wide, x |> weighted: Weighted(), x |> loops: Loops()
-}
-"""
+HALF = read_spec("std_modules_half")
 
 
 @pytest.mark.parametrize("name", ["float16", "float32", "float64"])
@@ -116,18 +100,7 @@ def test_float32_is_the_identity_from_float32_on() -> None:
             assert one.dtype == dtype and torch.equal(one, other)
 
 
-ROUTED = """
-import std { Linear, RMSNorm, rotary, attention }
-dim batch, seq
-block Net(n = 8, experts = 5)(x [batch, seq, n]) -> [batch, seq, n] {
-  h = x |> norm: RMSNorm(n)
-  w: param [experts, n, n] ~ normal(0.5)
-  scores, chosen = router: Linear(n, experts, bias = false, std = 1.0)(h) |> float32 |> softmax |> topk(1)
-  mixed = expert_linear(h, reshape([batch, seq])(chosen), .w) * scores
-  q = reshape([batch, seq, 2, 4])(mixed) |> transpose(1, 2) |> rotary(_, arange(seq))
-  return attention(q, q, q) |> transpose(1, 2) |> reshape([batch, seq, n])
-}
-"""
+ROUTED = read_spec("std_modules_routed")
 
 
 def test_routers_and_rotary_positions_in_half_precision() -> None:
@@ -142,34 +115,7 @@ def test_routers_and_rotary_positions_in_half_precision() -> None:
 
 # Beside transformers --------------------------------------------------------------------------------------------------
 
-FNET = """
-import std { Linear, Embedding, LayerNorm, gelu_tanh, first }
-dim batch, seq
-block Embeddings(vocab, hidden, positions, types, eps)
-                (input_ids int [batch, seq], token_type_ids int [batch, seq]) -> [batch, seq, hidden] {
-  return word_embeddings: Embedding(vocab, hidden)(input_ids)
-    |> + token_type_embeddings: Embedding(types, hidden)(token_type_ids)
-    |> + position_embeddings: Embedding(positions, hidden)(arange(seq))
-    |> LayerNorm: LayerNorm(hidden, eps)
-    |> projection: Linear(hidden, hidden)
-}
-block Layer(hidden, inner, eps)(x [batch, seq, hidden]) -> [batch, seq, hidden] {
-  h = x |> fft(axis = [1, 2]) |> + x |> fourier.output.LayerNorm: LayerNorm(hidden, eps)
-  return h
-    |> intermediate.dense: Linear(hidden, inner)
-    |> gelu_tanh
-    |> output.dense: Linear(inner, hidden)
-    |> + h
-    |> output.LayerNorm: LayerNorm(hidden, eps)
-}
-block FNet(vocab = 40, hidden = 12, layers = 3, inner = 20, positions = 16, types = 4, eps = 1e-12)
-          (input_ids int [batch, seq], token_type_ids int [batch, seq])
-          -> (last_hidden_state [batch, seq, hidden], pooler_output [batch, hidden]) {
-  h = embeddings: Embeddings(..)(input_ids, token_type_ids)
-    |> encoder.layer[i]: Layer(..) for i in 0..layers
-  return h, first(h) |> pooler.dense: Linear(hidden, hidden) |> tanh
-}
-"""
+FNET = read_spec("std_modules_fnet")
 
 
 def test_fourier_mixing_is_that_of_fnet() -> None:
@@ -215,25 +161,7 @@ def test_shifted_windows_are_those_of_swin() -> None:
         torch.testing.assert_close(x.reshape(h.shape), h, rtol=1e-12, atol=1e-12)
 
 
-KINDS = """
-dim batch, length
-layer Either(n, m, turned = true)(x [batch, n, length]) -> [batch, m, length + 2] {
-  weight: param [n, m, 3]
-  return conv(transposed = turned)(x, .weight)
-}
-layer Norm(n, eps = 0.0)(x [batch, n, length]) -> [batch, n, length] {
-  weight:              param  [n]
-  bias:                param  [n]
-  running_mean:        buffer [n] ~ constant(0.5)
-  running_var:         buffer [n]
-  num_batches_tracked: unused buffer int []
-  h = (transpose(1, -1)(x) - .running_mean) / sqrt(.running_var + eps)
-  return h * .weight + .bias |> transpose(1, -1)
-}
-block Net(n = 4)(x [batch, n, length]) -> [batch, 6, length + 2] {
-  return x |> norm: Norm(n) |> up: Either(n, 6)
-}
-"""
+KINDS = read_spec("std_modules_kinds")
 
 
 def test_own_layers_that_are_modules_of_pytorch() -> None:

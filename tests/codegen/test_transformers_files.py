@@ -8,6 +8,8 @@ from tempfile import TemporaryDirectory
 import pytest
 import torch_compare
 from building import build
+from paths import DATA
+from sections import read_sections
 from small import load
 
 import archspec
@@ -56,63 +58,7 @@ def test_the_files_of_a_folder(golden: Callable[[str, str], None]) -> None:
     golden("transformers.txt", "".join(f"==> {name}\n{text}" for name, text in files.items()))
 
 
-OTHERS = {
-    "a list, labels": """
-import std { Linear, Embedding, mean }
-dim batch, seq
-block Sorter(widths = [4, 6], labels = 3, vocabulary = 123456)(input_ids int [batch, seq])
-            -> (logits [batch, labels], items [batch]) {
-  role head for decoder
-  h = words: Embedding(vocabulary, widths[0])(input_ids) |> mean()
-  return decoder: Linear(widths[0], labels)(h), sum(axis = -1)(h)
-}
-model "_X-9 (X)" = Sorter(widths = [4])
-""",
-    "no text, one output, an input by name": """
-dim batch
-layer Scale(n)(x [batch, n]) -> [batch, n] {
-  factor: param [n]
-  return x * .factor
-}
-block Mixer(n = 4)(pixels [batch, n], mask [batch, n] = none, more [batch, n], last [batch, n] = none,
-            rest [batch, n]) -> [batch, n] {
-  tie after.factor = before.factor
-  h = pixels |> before: Scale(n) |> after: Scale(n)
-  if mask == none { return h + more + rest }
-  return h * mask if last == none else h * mask + last
-}
-model "mixer" = Mixer()
-""",
-    "outputs without names, a text": """
-import std { Linear }
-dim batch
-block Parts(n = 4, kind = "sum")(x [batch, n], y [batch, n] = none) -> ([batch, n], [batch, 2], [batch, n]?) {
-  a = x |> fc: Linear(n, n)
-  return (a + x if kind == "sum" else a * x), a |> last: Linear(n, 2), y
-}
-model "parts" = Parts()
-""",
-    "texts that are continued, names that transformers uses": """
-import std { Embedding, Linear, SelfAttention }
-dim batch, seq
-block Inner(width)(x [batch, seq, width]) -> [batch, seq, width] {
-  return x + linear: Linear(width, width)(x)
-}
-block GradientCheckpointingLayer(width)(x [batch, seq, width]) -> [batch, seq, width] {
-  h = x + attention: SelfAttention(width, heads = 1, causal = true)(x)
-  return h |> inner[i]: Inner(width) for i in 0..2
-}
-block Tensor(vocab = 50, width = 8)(input_ids int [batch, seq], weights [seq, vocab] = none)
-            -> (logits [batch, seq, vocab], keys [batch, seq, vocab]) {
-  role head for decoder
-  h = words: Embedding(vocab, width)(input_ids) |> layers[i]: GradientCheckpointingLayer(width) for i in 0..2
-  logits = decoder: Linear(width, vocab)(h)
-  if weights == none { return logits, logits }
-  return logits, logits * weights
-}
-model "writer" = Tensor()
-""",
-}
+OTHERS = read_sections(DATA / "specs" / "transformers_others.arch")
 
 
 def test_the_files_of_other_models(golden: Callable[[str, str], None]) -> None:

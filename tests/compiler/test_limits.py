@@ -3,38 +3,14 @@
 from types import ModuleType
 
 import pytest
+from paths import read_spec
 from small import load
 
 from archspec import ArchError
 from archspec.compiler.evaluate import interpreter, limits
 from archspec.compiler.resolve import expressions, files
 
-SPEC = """
-dim seq
-fn twice(n) {
-  return 2 * n
-}
-fn pair(n)(x [seq, n]) -> (first [seq, n], second [seq, n]) {
-  return x, x + 1.0
-}
-fn more(n)(x [seq, n]) -> [seq, n] {
-  return x + 1.0
-}
-layer Scale(n)(x [seq, n]) -> [seq, n] {
-  w: param [n]
-  return x * .w
-}
-block Outer(n)(x [seq, n]) -> [seq, n] {
-  extra: Scale(n)
-  for i in 0..3 { x = x + scales[i]: Scale(n)(x) }
-  a, b = pair(n)(x)
-  return concat(axis = 0)(a, b) |> reshape([2 * seq, n]) |> slice(0, 0, seq)
-}
-block Net(n = 4)(x [seq, n]) -> [seq, n] {
-  for i in 0..twice(1) { spare[i]: unused param [n] }
-  return x |> outer: Outer(n) |> .outer.extra |> more(n)
-}
-"""
+SPEC = read_spec("limits_spec")
 LISTS = """
 layer Net(sizes = [[1, 2], [3, [4]]])(x [4]) -> [4] {
   w: param [sizes[1][0]]

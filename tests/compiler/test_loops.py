@@ -6,22 +6,12 @@ import networkx
 import numpy as np
 import pytest
 import reference
+from paths import read_spec
 from small import load, output, shapes
 
 import archspec
 
-SCAN = """
-dim batch, seq
-layer Scan(n = 4)(x [batch, seq, n]) -> (states [batch, seq, n], last [batch, n]) {
-  a: param [n]
-  h = full([batch, n], 0.0)
-  for t in 0..seq {
-    h = tanh(h * .a + pick(axis = 1, index = t)(x))
-    states = collect(axis = 1)(h)
-  }
-  return states, h
-}
-"""
+SCAN = read_spec("loops_scan")
 LAYER = """
 dim batch, seq
 layer Scan(n = 4)(x [batch, seq, n]) -> [batch, n] {{
@@ -181,18 +171,7 @@ def test_the_selective_scan_trains() -> None:
 
 # Loops that read what is declared at their index ----------------------------------------------------------------------
 
-EXPERTS = """
-dim batch
-layer Experts(n = 4, count = 3)(x [batch, n], chosen int [batch]) -> ([batch, n], [n, count]) {
-  expert[i].weight: param [n, n] for i in 0..count
-  expert[i].bias:   param [n]    for i in 0..count
-  for i in 0..count {
-    weight = collect(axis = 0)(.expert[i].weight)
-    bias   = collect(axis = -1)(.expert[i].bias * (i + 1))
-  }
-  return expert_linear(x, chosen, weight), bias
-}
-"""
+EXPERTS = read_spec("loops_experts")
 
 
 def test_a_loop_collects_what_is_declared_at_its_index() -> None:

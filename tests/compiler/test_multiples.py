@@ -5,37 +5,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from paths import read_spec
 from reference import evaluate_model
 from small import load
 
 import archspec
-from archspec.core.algebra import evaluate as number_at
 
-FRAMES = """
-dim batch, seq
-
-fn framed(hop = 4)(x [batch, hop * seq]) -> [batch, seq, hop] {
-  return x |> reshape([batch, seq, hop])
-}
-
-block Frames(hop = 4, n = 3)(x [batch, hop * seq], mask bool [batch, seq]) -> [batch, seq, n] {
-  weight: param [n, hop]
-  h = x |> framed(hop) |> linear(_, .weight)
-  return where(reshape([batch, seq, 1])(mask), h, 0.0)
-}
-"""
-INNER = """
-dim batch, seq
-
-fn inner(by = 4)(x [batch, SIZE]) -> [batch, seq] {
-  return x |> reshape([batch, seq, by]) |> sum(axis = -1)
-}
-
-block Outer(n = 40)(x [batch, n]) -> [batch, n // 4] {
-  scale: param []
-  return inner(x) |> * .scale
-}
-"""
+FRAMES = read_spec("multiples_frames")
+INNER = read_spec("multiples_inner")
 
 
 def test_a_dimension_is_the_size_divided_by_the_factor() -> None:
@@ -96,4 +73,4 @@ def test_activations_are_in_the_dimension(tmp_path: Path) -> None:
     formula = archspec.cost(path, attention="math").activations
     number = archspec.cost(path, attention="math", batch=2, seq=5).activations
     assert formula is not None and number is not None
-    assert number_at(formula.bytes, {"batch": 2, "seq": 5}) == number.bytes
+    assert formula.bytes.at({"batch": 2, "seq": 5}) == number.bytes

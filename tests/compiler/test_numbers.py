@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from paths import read_spec
 from reference import evaluate_model
 from small import findings, load, operations
 
@@ -70,25 +71,7 @@ def test_functions_of_numbers(function: str, call: str, expected: float) -> None
     assert number(function, call) == pytest.approx(expected, abs=0.005)
 
 
-SIZED = """
-dim batch, seq
-fn rounded(n, step = 8) { return (n + step - 1) // step * step }
-fn is_wide(i) { return i not in [1, 3] }
-layer Dense(n, m = rounded(n), bias = true)(x [..., n]) -> [..., rounded(n) if m == 0 else m] {
-  weight: param [m, n]
-  bias:   param [m] if bias
-  return linear(x, .weight, .bias)
-}
-block It(n = 10, layers = 4, inner = rounded(2 * n))(x [batch, seq, n]) -> [batch, rounded(seq * 2, 2) // 2, n] {
-  require rounded(n) <= 16, "too wide"
-  return x
-    |> layers[i]: Dense(n, n, bias = is_wide(i)) for i in 0..layers
-    |> up:        Dense(n, inner)
-    |> down:      Dense(inner, n)
-    |> reshape([batch, rounded(2 * seq, 2) // 2, n])
-}
-model "it" = It(n = rounded(9)) { expect params == 4 * 256 + 32 + rounded(16) * 32 * 2 + 48 }
-"""
+SIZED = read_spec("numbers_sized")
 
 
 def test_formulas_go_through_functions_of_numbers() -> None:

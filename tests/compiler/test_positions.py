@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reference import Array, evaluate
+from reference import Array, evaluate_model
 
 import archspec
-from archspec.pipeline.model import get_compilation
 
 LENGTH = 300
 TABLES = [(32, 128, False), (32, 128, True), (8, 12, False), (8, 12, True), (64, 256, False), (16, 100, True)]
@@ -51,8 +50,8 @@ def bucket(offset: int, rows: int, furthest: int, causal: bool) -> int:
 
 @pytest.mark.parametrize(("rows", "furthest", "causal"), TABLES)
 def test_buckets_are_exact(rows: int, furthest: int, causal: bool, tmp_path: Path) -> None:
-    body = get_compilation(buckets(tmp_path, rows, furthest, causal)).body
-    found = evaluate(body, {"x": np.zeros((1, LENGTH, 1))}, {"none_of_it": np.zeros(())}).outputs["buckets"][0]
+    model = buckets(tmp_path, rows, furthest, causal)
+    found = evaluate_model(model, {"x": np.zeros((1, LENGTH, 1))}, {"none_of_it": np.zeros(())}).outputs["buckets"][0]
     by_offset = {o: bucket(o, rows, furthest, causal) for o in range(-LENGTH + 1, LENGTH)}
     assert found.tolist() == [[by_offset[key - query] for key in range(LENGTH)] for query in range(LENGTH)]
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from paths import ROOT
+from paths import ROOT, read_spec
 
 from archspec import Source
 from archspec.compiler.elaborate.models import check_definitions, check_files, compile_model
@@ -18,36 +18,7 @@ SPECS = Path(str(ROOT / "specs"))
 EVERYDAY = ("bert", "longformer", "t5")
 OTHERS = sorted(path.stem for path in SPECS.glob("*.arch") if path.stem not in EVERYDAY)
 
-ALIASED = """
-dim batch
-layer Scale(n)(x [batch, n], y [batch, n] = none, z [batch, n] = none) -> [batch, n] {
-  a: param [n]
-  b: param [n]
-  gain = .b if z != none else .a
-  other = y if y != none else x
-  scaled = x * gain + other * .b * .a
-  low, _ = split([n // 2, n // 2])(scaled)
-  return concat(axis = -1)(low, low)
-}
-block Net(n = 8, layers = 3)(x [batch, n], y [batch, n] = none, z [batch, n] = none) -> [batch, n] {
-  h = first: Scale(n)(x, y, z)
-  k = h + (y if y != none else h)
-  m = h |> layer[i]: Scale(n)(_, h, k) for i in 0..layers
-  last = m
-  for i in 0..2 {
-    last = last + last[i]: Scale(n)(last, k)
-    _ = last + k
-  }
-  return last + k + (z if z != none else h)
-}
-block Merged(n = 8)(x [batch, n], y [batch, n] = none) -> [batch, n] {
-  h = ..: Net(n)(x, y)
-  return h + x
-}
-model "a" = Net()
-model "b" = Net(layers = 4)
-model "c" = Merged()
-"""
+ALIASED = read_spec("repeated_aliased")
 
 
 def bodies(label: str, text: str, repeats: bool, monkeypatch: pytest.MonkeyPatch) -> tuple[list[object], list[str]]:

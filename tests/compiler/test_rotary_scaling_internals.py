@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from paths import ROOT
-from reference import Array, evaluate
+from families import mapping
+from reference import Array, evaluate_model
 from small import live_names
 from test_rotary_scaling import probe
 
 import archspec
-from archspec.formats.configs.family import read_family
-from archspec.pipeline.model import get_compilation
 
 SIZE, THETA = 8, 100.0
 
@@ -90,11 +88,11 @@ CASES: dict[str, Frequencies] = {
 
 @pytest.mark.parametrize("scaling", CASES)
 def test_cosines_and_sines_at_every_length(scaling: str, tmp_path: Path) -> None:
-    body = get_compilation(probe(tmp_path, scaling)).body
+    model = probe(tmp_path, scaling)
     for length in (1, 9, 10, 11, 40):
         frequencies, strength = CASES[scaling](length)
         angles = np.arange(length)[:, None] * frequencies
-        found = evaluate(body, {"x": np.ones((length, SIZE // 2))}, {"one": np.ones(())}).outputs
+        found = evaluate_model(model, {"x": np.ones((length, SIZE // 2))}, {"one": np.ones(())}).outputs
         np.testing.assert_allclose(found["cosines"], np.cos(angles) * strength, atol=1e-13)
         np.testing.assert_allclose(found["sines"], np.sin(angles) * strength, atol=1e-13)
 
@@ -139,7 +137,7 @@ TINY = {
 
 def configuration(type: str, kind: str) -> dict[str, Any]:
     """A tiny configuration of a family, with the fields that it knows; `dynamic` has only one length."""
-    known = read_family(str(ROOT / "specs"), type, {})
+    known = mapping(type)
     fields = {name: value for name, value in TINY.items() if name in known.fields}
     if type == "phi3":
         fields["original_max_position_embeddings"] = CONTEXT
@@ -157,10 +155,10 @@ def configuration(type: str, kind: str) -> dict[str, Any]:
 def test_lengths_are_those_of_the_configuration_class(type: str) -> None:
     """Where a configuration states none; scalings use them."""
     config = pytest.importorskip("transformers").AutoConfig.for_model(type)
-    fields = read_family(str(ROOT / "specs"), type, {}).fields
-    assert fields["max_position_embeddings"].default == config.max_position_embeddings
+    fields = mapping(type).fields
+    assert fields["max_position_embeddings"]["default"] == config.max_position_embeddings
     original = fields.get("original_max_position_embeddings")
-    assert (original and original.default) == getattr(config, "original_max_position_embeddings", None)
+    assert (original and original["default"]) == getattr(config, "original_max_position_embeddings", None)
 
 
 @pytest.mark.slow
@@ -198,9 +196,8 @@ def test_models_have_the_outputs_of_transformers(type: str, kind: str, tmp_path:
             found = module(**inputs).last_hidden_state
             expected = copy.deepcopy(live)(**inputs).last_hidden_state
         assert (found - expected).abs().max() <= 1e-6 * max(1.0, float(expected.abs().max())), length
-        body = get_compilation(model).body
         arrays = {name: tensor.numpy() for name, tensor in module.state_dict().items()}
-        evaluated = evaluate(body, {name: tensor.numpy() for name, tensor in inputs.items()}, arrays).outputs
+        evaluated = evaluate_model(model, {name: tensor.numpy() for name, tensor in inputs.items()}, arrays).outputs
         np.testing.assert_allclose(
             found.numpy(), evaluated["last_hidden_state"], atol=1e-12 * max(1.0, float(expected.abs().max()))
         )

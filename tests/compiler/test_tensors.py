@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch_compare
+from paths import read_spec
 from reference import evaluate_model
 from small import DENSE, load, shapes
 
@@ -13,20 +14,7 @@ import archspec
 # Tensors -------------------------------------------------------------------------------------------------------------
 
 
-CONST = """
-layer Net(n = 4, half = false)(x [..., n]) -> [..., n] {
-  weight: param [n]
-  table:  const [n] = real(arange(n))
-  scale:  const [] = 0.5 if half
-  y = x * .weight + .table
-  return y |> * .scale if half
-}
-block Two(n = 4)(x [..., n]) -> [..., n] {
-  shift: const [n] = 1.0
-  return x |> a: Net(n) |> b: Net(n, true) |> + .shift
-}
-model "two" = Two() { expect tensors == 2 }
-"""
+CONST = read_spec("tensors_const")
 
 
 def test_a_const_is_computed_and_not_stored() -> None:

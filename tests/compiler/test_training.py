@@ -3,29 +3,12 @@
 import numpy as np
 import pytest
 import reference
+from paths import read_spec
 from small import load
 
 import archspec
 
-NET = """
-import std { Linear, Dropout, SelfAttention, gelu }
-dim batch, seq
-fn dropped(x [...]) -> [...] {
-  return x |> dropout(0.3) |> dropout(0.2)
-}
-block Layer(hidden, rate)(x [batch, seq, hidden]) -> [batch, seq, hidden] {
-  return x
-    |> self:    SelfAttention(hidden, 2)
-    |> dropout: Dropout(rate)
-    |> out:     Linear(hidden, hidden)
-    |> dropped
-    |> + x
-    |> dropout(rate)
-}
-block Net(rate = 0.1)(x [batch, seq, 8]) -> [batch, seq, 8] {
-  return x |> layers[i]: Layer(8, rate) for i in 0..2
-}
-"""
+NET = read_spec("training_net")
 DROPS = ("    |> dropout: Dropout(rate)\n", "    |> dropped\n", "    |> dropout(rate)\n")
 HEAD = """
 fn dropped(x [...]) -> [...] {

@@ -177,14 +177,7 @@ def test_division_laws(x: Tree, y: Tree, m: int, n: int) -> None:
 
 
 def test_plain_integers_stay_plain() -> None:
-    for value in (
-        product([2, 3]),
-        dim_min(2, 3),
-        dim_max(2, 3),
-        substitute(4, {"a": 1}),
-        a - a,
-        a // a,
-    ):
+    for value in (product([2, 3]), dim_min(2, 3), dim_max(2, 3), substitute(4, {"a": 1}), a - a, a // a):
         assert type(value) is int
     assert product([]) == 1
     assert a != 1

@@ -85,15 +85,9 @@ def test_arguments_of_other_types_are_diagnostics(name: str, tmp_path: Path, mon
         (lambda: MODEL.graph("block", "x"), "`graph` expects an integer or None as `depth`, found 'x'"),
         (lambda: MODEL.count(depth="x"), "`count` expects an integer or None as `depth`, found 'x'"),
         (lambda: MODEL.count(rules=[1]), "`count` expects a list as `rules`, found [1]"),
-        (
-            lambda: MODEL.count(rules=[SelectionRule(True, 5)]),
-            "`SelectionRule` expects a string as `pattern`, found 5",
-        ),
+        (lambda: MODEL.count(rules=[SelectionRule(True, 5)]), "`SelectionRule` expects a string as `pattern`, found 5"),
         (lambda: archspec.compare(MODEL, MODEL, depth="x"), "`compare` expects an integer as `depth`, found 'x'"),
-        (
-            lambda: archspec.formula(SPEC, "layers", 3),
-            "`formula` expects a string or a list as `open`, found 3",
-        ),
+        (lambda: archspec.formula(SPEC, "layers", 3), "`formula` expects a string or a list as `open`, found 3"),
         (lambda: archspec.verify(MODEL, 3), "`verify` expects a string or a path as `path`, found 3"),
         (
             lambda: archspec.import_config({"model_type": "bert"}, ignore="x"),

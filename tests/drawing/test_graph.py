@@ -1,6 +1,7 @@
 """The graph of every bundled model, at every level."""
 
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,9 @@ from typing import Any
 import networkx as nx
 import pytest
 from bundled import each
-from paths import DATA
+from paths import DATA, read_spec
 from small import load
+from written import written
 
 import archspec
 from archspec.testing import main
@@ -132,20 +134,7 @@ def test_other_levels_are_refused() -> None:
         model.graph("block", depth=-1)
 
 
-ODD = """
-dim batch
-layer Scale(n)(x [batch, n]) -> [batch, n] {
-  weight: param [n]
-  return x * .weight
-}
-block Enc(n)(x [batch, n]) -> [batch, n] {
-  return x |> one: Scale(n) |> two: Scale(n) |> + x
-}
-block Net(n = 3)(x [batch, n]) -> [batch, n] {
-  BODY
-}
-model "net" = Net()
-"""
+ODD = read_spec("graph_odd")
 
 
 @pytest.mark.parametrize(
@@ -216,92 +205,7 @@ def test_hyperparameters_of_a_graph_are_fresh() -> None:
     assert model.graph("op").nodes[node]["hyperparameters"] == {"eps": 1e-12}
 
 
-NESTED = """
-import std { Linear }
-dim batch
-
-layer Scale(n)(x [batch, n]) -> [batch, n] {
-  weight: param [n]
-  return x * .weight
-}
-
-block Inner(n)(x [batch, n]) -> ([batch, n], [batch, n]) {
-  y = x |> up: Linear(n, n) |> down: Scale(n)
-  return y, y + x
-}
-
-block Middle(n, both)(x [batch, n], z [batch, n] = none) -> [batch, n] {
-  shift: param [n]
-  a, b = inner: Inner(n)(x)
-  c, _ = .inner(b) if both else .inner(a)
-  return c * .shift + (z if z != none else x)
-}
-
-block Outer(n, both)(x [batch, n]) -> [batch, n] {
-  first:  Middle(n, both)
-  second: Middle(n, false)
-  return .second(.first(x), x)
-}
-
-fn mean_of(x [...], y [...]) -> [...] { return (x + y) * 0.5 }
-
-block Net(n = 4)(x [batch, n]) -> (states [batch, n], [batch, n], [batch, n]) {
-  role head for head
-  lone: frozen Outer(n, true)
-  tied: Outer(n, true)
-  deep: Outer(n, false)
-  gate: param [n]
-  tie tied.first.inner.up = lone.first.inner.up
-  spare: unused Scale(n)
-  h = x * .gate
-    |> stack[i]: Outer(n, i == 0) for i in 0..3
-    |> .lone |> .tied |> .lone
-  g = .deep.first.inner.down(h) |> .deep |> * .deep.second.shift
-  return mean_of(h, g), head: Scale(n)(h), h
-}
-
-block Pair(n)(x [batch, n]) -> [batch, n] {
-  tie two = one
-  return x |> one: Scale(n) |> tanh |> two: Scale(n)
-}
-
-## Stacks that are tied to others, or inside; frozen in part; of which some iterations differ; of one block again.
-block Runs(n = 4)(x [batch, n]) -> [batch, n] {
-  tie b[i] = a[i] for i in 0..4
-  tie f[i] = f[0] for i in 1..3
-  tie q[i] = p[i] for i in 0..3
-  r[i]: frozen Pair(n) for i in 0..2
-  r[2]: Pair(n)
-  s: Pair(n)
-  h = x
-  for i in 0..4 {
-    h = h |> a[i]: Scale(n) |> tanh
-  }
-  for i in 0..4 {
-    h = h |> b[i]: Scale(n) |> exp |> + x
-  }
-  for i in 0..6 {
-    if i % 2 == 0 {
-      h = h |> c[i].inner: Scale(n) |> tanh
-    } else {
-      h = h |> c[i].inner: Scale(n) |> exp
-    }
-  }
-  g = h |> d[i]: (Pair if i % 3 != 2 else Scale)(n) for i in 0..7
-    |> e[i]: Pair(n) for i in 0..3
-    |> f[i]: Scale(n) for i in 0..3
-  for i in 0..3 {
-    g = g |> p[i]: Scale(n) |> k[i]: Scale(n)
-  }
-  for i in 0..3 {
-    g = g |> q[i]: Scale(n) |> l[i]: Scale(n)
-  }
-  return g |> .r[i] for i in 0..3 |> .s for i in 0..3
-}
-
-model "nested" = Net()
-model "runs" = Runs()
-"""
+NESTED = read_spec("graph_nested")
 
 
 @pytest.mark.parametrize("level", ["block", "layer", "op"])
@@ -387,3 +291,96 @@ def test_without_networkx(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     assert diagnostic.code == "missing-package" and "archspec-dsl[graph]" in (diagnostic.help or "")
     assert main(["graph", "bert-base-uncased", "--to", "dot"]) == 0
     assert capsys.readouterr().out.startswith("digraph")
+
+
+def test_a_tensor_that_all_iterations_use_is_not_repeated(tmp_path: Path) -> None:
+    spec = tmp_path / "net.arch"
+    spec.write_text("""
+block Inner(n)(x [n], outer [n]) -> [n] {
+  scale: param [n]
+  return x * .scale + outer
+}
+block Outer(n, times)(x [n], outer [n]) -> [n] {
+  inner: Inner(n)
+  return x |> .inner(_, outer) for i in 0..times |> * 0.5
+}
+block Net(n = 5, layers = 3, times = 4)(x [n]) -> [n] {
+  outer: param [n]
+  return x |> layers[i]: Outer(n, times)(_, .outer) for i in 0..layers
+}
+model "net" = Net()
+""")
+    model = archspec.load(str(spec))
+    graph = model.graph(fold=True)
+    repeats = dict(graph.nodes(data="repeat"))
+    assert (repeats["outer"], repeats["layers.*.inner.scale"], repeats["layers.*.inner#mul.0"]) == (None, 3, 12)
+    assert sum(repeat or 1 for repeat in repeats.values()) == len(model.graph())
+    shown = written(str(spec), "--to", "mermaid", "--fold")
+    assert "outer<br/>real  5  25.0 #37;<br/>5" in shown and "scale<br/>real  3 x 5  75.0 #37;<br/>5" in shown
+
+
+def test_operations_carry_their_hyperparameters_and_constants() -> None:
+    model = archspec.load("bert-base-uncased")
+    nodes = [data for _, data in model.graph("op").nodes(data=True)]
+    assert {data["hyperparameters"]["eps"] for data in nodes if data["type"] == "layer_norm"} == {1e-12}
+    assert {data["hyperparameters"]["axis"] for data in nodes if data["type"] == "softmax"} == {-1}
+    assert {"b": 0.125} in [data.get("constants") for data in nodes if data["type"] == "mul"]
+    assert all("hyperparameters" not in data for data in nodes if data["type"] in ("linear", "tanh"))
+    texts = [
+        written("bert-base-uncased", "--level", "op", "--to", "json", "--set", f"eps={eps}")
+        for eps in ("1e-12", "1e-6")
+    ]
+    assert texts[0] != texts[1] and "NaN" not in texts[0]
+
+
+def test_a_block_that_contains_only_a_repeated_one_is_counted_by_itself() -> None:
+    """Three wrappers of four blocks each, in the titles of DOT and in a closed graph."""
+    text = """
+import std { Linear }
+dim batch
+block Inner()(x [batch, 4]) -> [batch, 4] { return x |> l: Linear(4, 4) }
+block Wrap()(x [batch, 4]) -> [batch, 4] { return x |> inner[j]: Inner() for j in 0..4 }
+block Net()(x [batch, 4]) -> [batch, 4] { return x |> layers[i]: Wrap() for i in 0..3 }
+"""
+    graph = load(text).graph(fold=True)
+    assert graph.graph["repeats"] == {"layers.*": 3, "layers.*.inner.*": 12}
+    shown = written(text)
+    assert "3 x Wrap" in shown and "4 x Inner" in shown
+
+
+def described(graph: nx.DiGraph) -> str:
+    """A graph as text: each node with its attributes, the number of blocks around it, and what enters it."""
+    lines: list[str] = []
+    for name, data in graph.nodes(data=True):
+        amounts = [str(data[key]) for key in ("params", "macs", "elementwise")]
+        shapes = [list(map(str, shape or ())) for shape in data.get("shapes", (data["shape"],))]
+        text = f"{name}: {data['kind']} {data['type']}, {', '.join(amounts)}, {shapes}, in {len(data['path'])}"
+        text += f", {len(data['tensors'])} tensors" if "tensors" in data else ""
+        for key in ("address", "role", "frozen", "shared_with", "constants", "repeat", "unused"):
+            text += f", {key} {data[key]}" if key in data else ""
+        uses = [
+            f"{before}.{output} as {argument}" if output else f"{before} as {argument}"
+            for before in graph.predecessors(name)
+            for output, argument in graph.edges[before, name]["uses"]
+        ]
+        lines += [f"{text}\n", *([f"    {', '.join(uses)}\n"] if uses else [])]
+    return f"{ {key: value for key, value in graph.graph.items() if value} }\n{''.join(lines)}"
+
+
+def test_views_of_nested_blocks_stay_as_they_are(golden: Callable[[str, str], None], tmp_path: Path) -> None:
+    model = archspec.loads(NESTED, "nested")
+    parts: list[str] = []
+    for view in [{"level": "block", "depth": depth} for depth in range(4)] + [
+        {"level": "layer"},
+        {"level": "op", "fold": True},
+    ]:
+        for fold in {view.get("fold", False), True}:
+            graph = model.graph(**{**view, "fold": fold})
+            assert nx.is_directed_acyclic_graph(graph)
+            parts.append(f"-- {' '.join(map(str, view.values()))}{' folded' if fold else ''}\n{described(graph)}")
+    golden("graph/nested.txt", "\n".join(parts))
+    runs = archspec.loads(NESTED, "runs")
+    parts = [described(runs.graph(level, fold=True)) for level in ("block", "layer", "op")]
+    (tmp_path / "nested.arch").write_text(NESTED)
+    mermaid = written(f"{tmp_path}/nested.arch:runs", "--to", "mermaid", "--fold")
+    golden("graph/runs.txt", "\n".join([*parts, mermaid]))

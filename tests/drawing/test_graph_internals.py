@@ -1,198 +1,104 @@
-"""Steps of the code that the tests of graph cannot reach through public names."""
+"""Steps of graphs that no command shows: hostile names, limits, and graphs without networkx."""
 
+import io
 import json
-from collections.abc import Callable
-from pathlib import Path
+import re
+import shutil
+import subprocess
 from typing import Any
 
 import networkx as nx
 import pytest
-from paths import DATA
-from small import load
-from test_graph import NESTED, VIEWS
+from bundled import each
+from test_graph import NESTED
 
 import archspec
-from archspec.drawing.graph.boxes import Box, build_picture
 from archspec.drawing.graph.dot import to_dot
-from archspec.drawing.graph.mermaid import to_mermaid
-from archspec.drawing.graph.nodelink import to_node_link
+from archspec.drawing.graph.exchange import gexf_text, graphml_text
+from archspec.drawing.graph.formats import format_graph, format_model
+from archspec.drawing.graph.mermaid import MAX_CHARACTERS, MAX_EDGES, to_mermaid
 from archspec.drawing.graph.walk import close_blocks
 
-
-def test_a_tensor_that_all_iterations_use_is_not_repeated(tmp_path: Path) -> None:
-    spec = tmp_path / "net.arch"
-    spec.write_text("""
-block Inner(n)(x [n], outer [n]) -> [n] {
-  scale: param [n]
-  return x * .scale + outer
-}
-block Outer(n, times)(x [n], outer [n]) -> [n] {
-  inner: Inner(n)
-  return x |> .inner(_, outer) for i in 0..times |> * 0.5
-}
-block Net(n = 5, layers = 3, times = 4)(x [n]) -> [n] {
-  outer: param [n]
-  return x |> layers[i]: Outer(n, times)(_, .outer) for i in 0..layers
-}
-model "net" = Net()
-""")
-    model = archspec.load(str(spec))
-    graph = model.graph(fold=True)
-    repeats = dict(graph.nodes(data="repeat"))
-    assert (repeats["outer"], repeats["layers.*.inner.scale"], repeats["layers.*.inner#mul.0"]) == (None, 3, 12)
-    assert sum(repeat or 1 for repeat in repeats.values()) == len(model.graph())
-    assert (
-        close_blocks(graph, 0).nodes["layers.*"]["repeat"],
-        close_blocks(graph, 1).nodes["layers.*.inner"]["repeat"],
-    ) == (3, 12)
-    picture = build_picture(graph)
-    lines = {node.lines[0]: node.lines[1:] for node in picture.nodes if node.kind == "param"}
-    assert lines == {"outer": ("real  5  25.0 %", "5"), "scale": ("real  3 x 5  75.0 %", "5")}
+HOSTILE = 'a"b\\c<i>d</i>&amp;{|}\x1b[0m\n]]>%%#quot;\u202e'
 
 
-FAULTS = DATA / "faults"
-
-
-def shown(spec: str) -> dict[str, tuple[Any, ...]]:
-    """The lines of every layer in the picture of a collapsed graph, without shares."""
-    graph = archspec.load(str(FAULTS / spec)).graph(fold=True)
-    del graph.graph["params"]
-    lines: dict[str, tuple[Any, ...]] = {}
-    layers = [node for node in graph if graph.nodes[node]["kind"] == "layer"]
-    for view in VIEWS:
-        whole = archspec.load(str(FAULTS / spec))
-        assert sum(data["params"] for _, data in whole.graph(**view).nodes(data=True)) == whole.params.total
-
-    def collect(box: Box) -> None:
-        for item in box.items:
-            if isinstance(item, Box):
-                collect(item)
-            elif item.kind == "layer":
-                lines[layers[len(lines)]] = item.lines[1:-1]
-
-    collect(build_picture(graph).box)
-    return lines
-
-
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
-        (
-            "tied_stack.arch",
-            {
-                "layers.0": ("Linear  20",),
-                "layers.1-3": ("3 x Linear", "shares with layers.0"),
-                "layers.4": ("Linear  20",),
-            },
-        ),
-        (
-            "tied_fold.arch:m",
-            {
-                "layers.0.fc": ("Linear  20",),
-                "layers.1.fc": ("Linear", "shares with layers.0.fc"),
-                "layers.2.fc": ("Linear  20",),
-            },
-        ),
-        (
-            "tied_fold.arch:p",
-            {"layers.0.fc": ("Linear  20",), "layers.1-2.fc": ("Linear  2 x 4", "shares with layers.0.fc")},
-        ),
-        (
-            "fold_frozen.arch:m",
-            {
-                "layers.0-2.fc": ("Linear  3 x 20",),
-                "layers.3.fc": ("Linear  20",),
-                "more.0-1.fc": ("Linear  2 x 20",),
-                "more.2-3.fc": ("Linear  2 x 20",),
-            },
-        ),
-        ("fold_frozen.arch:f", {"a.0-1.fc": ("Linear  2 x 20  frozen",), "a.2-3.fc": ("Linear  2 x 20",)}),
-        (
-            "tied_pairs.arch:pairs",
-            {"layers.0,2,4": ("Linear  3 x 20",), "layers.1,3,5": ("3 x Linear", "shares with layers.0,2,4")},
-        ),
-        (
-            "tied_pairs.arch:reversed",
-            {"layers.3": ("Linear  20",), "layers.0-2": ("3 x Linear", "shares with layers.3")},
-        ),
-        (
-            "tied_pairs.arch:stacks",
-            {"a.*": ("Linear  3 x 20",), "b.*": ("Linear  3 x 4", "shares with a.*")},
-        ),
-        (
-            "tied_pairs.arch:again",
-            {"layers.0": ("Linear, applied 2 times  20",), "layers.1": ("Linear, applied 2 times  20",)},
-        ),
-    ],
-)
-def test_collapsed_stacks_keep_what_differs_apart(spec: str, expected: dict[str, Any]) -> None:
-    assert shown(spec) == expected
-
-
-def test_operations_carry_their_hyperparameters_and_constants() -> None:
-    model = archspec.load("bert-base-uncased")
-    nodes = [data for _, data in model.graph("op").nodes(data=True)]
-    assert {data["hyperparameters"]["eps"] for data in nodes if data["type"] == "layer_norm"} == {1e-12}
-    assert {data["hyperparameters"]["axis"] for data in nodes if data["type"] == "softmax"} == {-1}
-    assert {"b": 0.125} in [data.get("constants") for data in nodes if data["type"] == "mul"]
-    assert all("hyperparameters" not in data for data in nodes if data["type"] in ("linear", "tanh"))
-    other = archspec.load("bert-base-uncased", eps=1e-6).graph("op")
-    assert to_node_link(model.graph("op")) != to_node_link(other)
-    json.dumps(to_node_link(other), allow_nan=False)
-
-
-def test_a_block_that_contains_only_a_repeated_one_is_counted_by_itself() -> None:
-    """Three wrappers of four blocks each, in the titles of DOT and in a closed graph."""
-    model = load(
-        """
-import std { Linear }
-dim batch
-block Inner()(x [batch, 4]) -> [batch, 4] { return x |> l: Linear(4, 4) }
-block Wrap()(x [batch, 4]) -> [batch, 4] { return x |> inner[j]: Inner() for j in 0..4 }
-block Net()(x [batch, 4]) -> [batch, 4] { return x |> layers[i]: Wrap() for i in 0..3 }
-"""
+def graph(*nodes: tuple[str, dict[str, Any]], blocks: dict[str, str] | None = None) -> Any:
+    """A chain of nodes."""
+    made = nx.DiGraph(blocks=blocks or {})
+    usual = {"kind": "layer", "type": "Linear", "params": 0, "shape": ("batch", 4), "path": (), "source": "x.arch:1"}
+    for name, facts in nodes:
+        made.add_node(name, **{**usual, **facts})
+    made.add_edges_from(
+        zip([n for n, _ in nodes], [n for n, _ in nodes[1:]], strict=False), shape=("batch", 4), uses=[(0, "x")]
     )
-    graph = model.graph(fold=True)
-    assert graph.graph["repeats"] == {"layers.*": 3, "layers.*.inner.*": 12}
-    text = to_dot(graph, "nested")
-    assert "3 x Wrap" in text and "4 x Inner" in text
-    assert close_blocks(graph, 0).nodes["layers.*"]["repeat"] == 3
+    return made
 
 
-def described(graph: nx.DiGraph) -> str:
-    """A graph as text: each node with its attributes, the number of blocks around it, and what enters it."""
-    lines: list[str] = []
-    for name, data in graph.nodes(data=True):
-        amounts = [str(data[key]) for key in ("params", "macs", "elementwise")]
-        shapes = [list(map(str, shape or ())) for shape in data.get("shapes", (data["shape"],))]
-        text = f"{name}: {data['kind']} {data['type']}, {', '.join(amounts)}, {shapes}, in {len(data['path'])}"
-        text += f", {len(data['tensors'])} tensors" if "tensors" in data else ""
-        for key in ("address", "role", "frozen", "shared_with", "constants", "repeat", "unused"):
-            text += f", {key} {data[key]}" if key in data else ""
-        uses = [
-            f"{before}.{output} as {argument}" if output else f"{before} as {argument}"
-            for before in graph.predecessors(name)
-            for output, argument in graph.edges[before, name]["uses"]
-        ]
-        lines += [f"{text}\n", *([f"    {', '.join(uses)}\n"] if uses else [])]
-    return f"{ {key: value for key, value in graph.graph.items() if value} }\n{''.join(lines)}"
+HARMFUL = graph(
+    (HOSTILE, {"type": HOSTILE, "path": (HOSTILE + "p",), "shared_with": (HOSTILE,)}), blocks={HOSTILE + "p": HOSTILE}
+)
 
 
-def test_views_of_nested_blocks_stay_as_they_are(golden: Callable[[str, str], None]) -> None:
-    model = archspec.loads(NESTED, "nested")
-    parts: list[str] = []
-    for view in [{"level": "block", "depth": depth} for depth in range(4)] + [
-        {"level": "layer"},
-        {"level": "op", "fold": True},
-    ]:
-        for fold in {view.get("fold", False), True}:
-            graph = model.graph(**{**view, "fold": fold})
-            assert nx.is_directed_acyclic_graph(graph)
-            parts.append(f"-- {' '.join(map(str, view.values()))}{' folded' if fold else ''}\n{described(graph)}")
-    golden("graph/nested.txt", "\n".join(parts))
-    runs = archspec.loads(NESTED, "runs")
-    parts = [described(runs.graph(level, fold=True)) for level in ("block", "layer", "op")]
-    golden("graph/runs.txt", "\n".join([*parts, to_mermaid(runs.graph(fold=True), "runs")]))
+@pytest.mark.skipif(not shutil.which("dot"), reason="needs Graphviz")
+def test_graphviz_takes_hostile_names_without_a_word() -> None:
+    text = to_dot(HARMFUL, HOSTILE)
+    done = subprocess.run(["dot", "-Tcanon"], input=text.encode(), capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_nothing_in_a_name_acts_as_markup() -> None:
+    hostile = HARMFUL
+    drawn = to_mermaid(hostile, HOSTILE)
+    starts = ["--", "ti", "--", "fl", "su", "n0", "en", "cl", "cl", "cl"]
+    assert [line.strip().split(" ")[0][:2] for line in drawn.splitlines()] == starts
+    assert json.loads(drawn.splitlines()[1].removeprefix("title: ")).startswith('a"b\\c<i>d</i>')
+    assert all(len(re.findall('"', line)) in (0, 2) for line in drawn.splitlines()[3:])
+    assert "\x1b" not in drawn + to_dot(hostile, HOSTILE) and "<i>" not in to_dot(hostile, HOSTILE)
+
+
+def test_hostile_names_stay_inert_in_other_formats() -> None:
+    facts: dict[str, Any] = {"type": HOSTILE, "path": (), "flag": True, "huge": 2**63, "large": 2**63 - 1}
+    hostile = graph((HOSTILE, facts), (HOSTILE + "2", {}))
+    for read, write in ((nx.read_graphml, graphml_text), (nx.read_gexf, gexf_text)):
+        back = read(io.BytesIO(write(hostile).encode()))
+        assert [node.replace("\ufffd", "\x1b") for node in back] == [HOSTILE, HOSTILE + "2"]
+        found = next(iter(back.nodes.values()))
+        assert found["type"].replace("\ufffd", "\x1b") == HOSTILE and found["flag"] is True
+        assert json.loads(found["huge"]) == 2**63 and found["large"] == 2**63 - 1
+
+
+def test_characters_that_xml_cannot_have_are_replaced() -> None:
+    kept = "a\tb\nc\rd \ud7ff\ue000\ufffd\U00010000\U0010ffff"
+    text = f"{kept}\x00\x0b\x1f\ud800\udfff\ufffe\uffff"
+    for read, write in ((nx.read_graphml, graphml_text), (nx.read_gexf, gexf_text)):
+        back = read(io.BytesIO(write(graph((text, {"type": text}))).encode()))
+        ((name, facts),) = back.nodes(data=True)
+        assert name == facts["type"] == kept + "\ufffd" * 7
+
+
+def test_mermaid_keeps_its_limits() -> None:
+    model = archspec.load("bert-base-uncased")
+    unfolded = model.graph()
+    text = to_mermaid(unfolded, model.name)
+    assert text.count(" --> ") <= MAX_EDGES < len(model.graph("op").edges) and len(text) <= MAX_CHARACTERS
+    closed = to_mermaid(model.graph("op"), model.name)
+    assert "blocks closed at depth 1, because Mermaid draws at most 500 edges" in closed.splitlines()[1]
+    assert closed.count(" --> ") <= MAX_EDGES
+    chain = graph(*((f"n{i}", {}) for i in range(MAX_EDGES + 2)))
+    assert (
+        "too large for Mermaid" in to_mermaid(chain, "chain") and to_mermaid(chain, "").count(" --> ") == MAX_EDGES + 1
+    )
+
+
+@pytest.mark.parametrize("name", each())
+def test_formats_are_the_same_without_networkx(name: str) -> None:
+    model = archspec.load(name)
+    shapes = {tensor.name: tensor.shape for tensor in (*model.tensors, *model.buffers)}
+    for level, depth, fold in (("layer", None, False), ("block", 1, True), ("op", None, True)):
+        graph = model.graph(level, depth, fold=fold)
+        for format in ("dot", "mermaid", "graphml", "gexf", "netron", "model-explorer", "json"):
+            text = format_model(model, format, level, depth, fold)
+            assert text == format_graph(graph, format, name, shapes), format
 
 
 @pytest.mark.parametrize("name", ["bert-base-uncased-mlm", "t5-small", "swin-tiny", "runs"])

@@ -19,10 +19,7 @@ from paths import DATA, GOLDEN
 
 import archspec
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(executable() is None, reason="no Chromium is installed"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(executable() is None, reason="no Chromium is installed")]
 
 QUERY = "encoder.layer.*.attention.self.query"
 LAYER = "encoder.layer.*"

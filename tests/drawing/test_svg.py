@@ -27,9 +27,6 @@ def test_the_same_bytes_each_time() -> None:
     assert len(runs) == 1
 
 
-# Colors
-
-
 # The command
 
 
@@ -66,11 +63,7 @@ ALL = "svg, png, pdf, html, dot, mermaid, json, graphml, gexf, netron, model-exp
         ("--to dot --dark", "--dark requires a picture", PICTURES),
         ("--to json --color params", "--color requires a picture", PICTURES),
         ("-o a.gv --color params --dark", "--dark requires a picture", PICTURES),
-        (
-            "--to html --level op",
-            "--level, --depth and --fold do not apply to html",
-            "open blocks on the page",
-        ),
+        ("--to html --level op", "--level, --depth and --fold do not apply to html", "open blocks on the page"),
         ("-o a.html --no-fold", "--level, --depth and --fold do not apply to html", "open blocks on the page"),
         ("--to html --depth 0", "--level, --depth and --fold do not apply to html", "open blocks on the page"),
         ("--to png", "PNG requires a file", "use `-o FILE.png`"),
@@ -80,11 +73,7 @@ ALL = "svg, png, pdf, html, dot, mermaid, json, graphml, gexf, netron, model-exp
         ("-o a", "`a` has no extension", f"use `--to`, or one of {ALL}"),
         ("--to svg --seq 8", "--color role does not depend on sizes", "use `--color flops`"),
         ("--to svg --batch 8", "--color role does not depend on sizes", "use `--color flops`"),
-        (
-            "--to svg --color params --dim seq=8",
-            "--color params does not depend on sizes",
-            "use `--color flops`",
-        ),
+        ("--to svg --color params --dim seq=8", "--color params does not depend on sizes", "use `--color flops`"),
         ("--to svg --color flops", "--color flops requires sizes of `batch`, `seq`", "use `--batch N --seq N`"),
         ("--to svg --color bytes --seq 8", "--color bytes requires sizes of `batch`", "use `--batch N`"),
     ],

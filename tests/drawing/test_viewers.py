@@ -8,53 +8,31 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from paths import read_spec
 from small import load
+from written import written
 
 import archspec
-from archspec import Model
-from archspec.drawing.graph.formats import format_graph
-from archspec.drawing.graph.viewers import to_model_explorer, to_netron
 from archspec.testing import main
 
-TINY = """
-import std { Linear, Embedding }
-dim batch, seq
-
-block Twice(n)(x [batch, seq, n]) -> [batch, seq, n] {
-  scale: param [n]
-  return x * .scale |> inner.dense: Linear(n, n)
-}
-
-block Tiny(n = 8)(ids int [batch, seq]) -> (states [batch, seq, n], scores [batch, seq, 30]) {
-  h = words: Embedding(30, n)(ids) |> layers[i]: Twice(n) for i in 0..2
-  tie decoder.weight = words.weight
-  return h, decoder: Linear(n, 30)(h)
-}
-
-model "tiny" = Tiny()
-"""
+TINY = read_spec("viewers_tiny")
 
 
-def shapes(model: Model) -> Any:
-    return {each.name: each.shape for each in (*model.tensors, *model.buffers)}
-
-
-def for_netron(model: Model, **options: Any) -> Any:
+def for_netron(spec: str, *options: str) -> Any:
     """The graph, with the values of arguments instead of their numbers."""
-    contents: Any = json.loads(json.dumps(to_netron(model.graph(**options), model.name, shapes(model))))
-    graph = contents["graphs"][0]
+    (graph,) = json.loads(written(spec, "--to", "netron", *options))["graphs"]
     for each in (graph, *graph["nodes"]):
         for side in ("inputs", "outputs"):
             each[side] = {a["name"]: [graph["values"][i] for i in a["value"]] for a in each[side]}
     return graph
 
 
-def for_explorer(model: Model, **options: Any) -> Any:
-    return json.loads(json.dumps(to_model_explorer(model.graph(**options), model.name, shapes(model))))
+def for_explorer(spec: str, *options: str) -> Any:
+    return json.loads(written(spec, "--to", "model-explorer", *options))
 
 
 def test_netron_has_layers_with_their_tensors() -> None:
-    graph = for_netron(load(TINY))
+    graph = for_netron(TINY)
     nodes = {node["name"]: node for node in graph["nodes"]}
     dense = nodes["layers.1.inner.dense"]
     assert dense["type"] == {"name": "Linear", "category": "Layer"}
@@ -65,10 +43,7 @@ def test_netron_has_layers_with_their_tensors() -> None:
             "initializer": {"type": {"dataType": "real", "shape": {"dimensions": [8, 8]}}},
         }
     ]
-    assert dense["outputs"]["output"][0]["type"] == {
-        "dataType": "real",
-        "shape": {"dimensions": ["batch", "seq", 8]},
-    }
+    assert dense["outputs"]["output"][0]["type"] == {"dataType": "real", "shape": {"dimensions": ["batch", "seq", 8]}}
     assert nodes["layers.0#mul.0"]["inputs"]["b"][0]["name"] == "layers.0.scale"
     assert [*graph["inputs"]] == ["ids"] and [*graph["outputs"]] == ["states", "scores"]
     assert graph["outputs"]["states"] == dense["outputs"]["output"]
@@ -91,8 +66,7 @@ block Net()(x [2, 4]) -> [2, 4] {
 }
 model "net" = Net()
 """
-    model = load(text.replace("LAST", "where(b, three: Three()(a, b), 1.0)"))
-    two, three, *_ = for_netron(model)["nodes"]
+    two, three, *_ = for_netron(text.replace("LAST", "where(b, three: Three()(a, b), 1.0)"))["nodes"]
     found = {name: (value["name"], value["type"]) for name, (value,) in two["outputs"].items()}
     assert found == {
         "output": ("two", {"dataType": "real", "shape": {"dimensions": [2, 4]}}),
@@ -100,26 +74,25 @@ model "net" = Net()
         "2": ("two:2", {"dataType": "", "shape": {"dimensions": [4]}}),
     }
     assert (three["inputs"]["x"], three["inputs"]["y"]) == (two["outputs"]["output"], two["outputs"]["1"])
-    two, _ = for_netron(load(text.replace("LAST", "three: Three()(a, b)")))["nodes"]
+    two, _ = for_netron(text.replace("LAST", "three: Three()(a, b)"))["nodes"]
     types = {name: value["type"]["dataType"] for name, (value,) in two["outputs"].items()}
     assert types == {"output": "real", "1": "", "2": ""}  # an edge has the type of its first use
 
 
 def test_netron_has_each_tensor_once_and_equal_layers_together_if_folded() -> None:
-    model = load(TINY)
-    named = [value["name"] for value in for_netron(model)["values"] if "initializer" in value]
-    assert sorted(named) == sorted(t.name for t in model.tensors if t.tied_to is None)
-    twice = load("layer It(n = 4)(x [n]) -> [n] {\n  w: param [n]\n  return x * .w + .w\n}\n")
-    values = to_netron(twice.graph("op"), "it", shapes(twice))["graphs"][0]["values"]
+    named = [value["name"] for value in for_netron(TINY)["values"] if "initializer" in value]
+    assert sorted(named) == sorted(t.name for t in load(TINY).tensors if t.tied_to is None)
+    twice = "layer It(n = 4)(x [n]) -> [n] {\n  w: param [n]\n  return x * .w + .w\n}\n"
+    values = for_netron(twice, "--level", "op")["values"]
     assert [value["name"] for value in values if "initializer" in value] == ["w"]
-    folded = {node["name"]: node for node in for_netron(model, fold=True)["nodes"]}
+    folded = {node["name"]: node for node in for_netron(TINY, "--fold")["nodes"]}
     dense = folded["layers.*.inner.dense"]["inputs"]
     assert dense["bias"][0]["name"] == "layers.*.inner.dense.bias"
     assert dense["bias"][0]["initializer"]["type"]["shape"] == {"dimensions": [8]}
 
 
 def test_model_explorer_has_groups_of_addresses() -> None:
-    (graph,) = for_explorer(load(TINY))["graphs"]
+    (graph,) = for_explorer(TINY)["graphs"]
     nodes = {node["id"]: node for node in graph["nodes"]}
     dense = nodes["layers.1.inner.dense"]
     assert dense["namespace"] == "layers/1" and dense["label"] == "dense: Linear"
@@ -134,8 +107,8 @@ def test_model_explorer_has_groups_of_addresses() -> None:
 
 
 def test_later_applications_are_other_groups() -> None:
-    model = archspec.load("albert-base-v2", layers=2)
-    namespaces = {node["namespace"] for node in for_explorer(model)["graphs"][0]["nodes"]}
+    (graph,) = for_explorer("albert-base-v2", "--set", "layers=2")["graphs"]
+    namespaces = {node["namespace"] for node in graph["nodes"]}
     assert {"encoder/albert_layer_groups/0/albert_layers/0", "encoder/albert_layer_groups/0/albert_layers/0@2"} <= {
         namespace.removesuffix("/attention").removesuffix("/attention@2") for namespace in namespaces
     }
@@ -144,12 +117,11 @@ def test_later_applications_are_other_groups() -> None:
 @pytest.mark.parametrize("level", ["layer", "block", "op"])
 @pytest.mark.parametrize("name", ["bert-base-uncased", "t5-small", "swin-tiny"])
 def test_every_edge_is_there_at_every_level(name: str, level: str) -> None:
-    model = archspec.load(name)
-    graph = model.graph(level, fold=True)
+    graph = archspec.load(name).graph(level, fold=True)
     uses = sum(len(data["uses"]) for _, _, data in graph.edges(data=True))
-    explorer: Any = to_model_explorer(graph, name, shapes(model))
-    assert sum(len(node["incomingEdges"]) for node in explorer["graphs"][0]["nodes"]) == uses
-    (shown,) = json.loads(json.dumps(to_netron(graph, name, shapes(model))))["graphs"]
+    (explorer,) = for_explorer(name, "--level", level, "--fold")["graphs"]
+    assert sum(len(node["incomingEdges"]) for node in explorer["nodes"]) == uses
+    (shown,) = json.loads(written(name, "--to", "netron", "--level", level, "--fold"))["graphs"]
     stored = {i for i, value in enumerate(shown["values"]) if "initializer" in value}
     read = [i for node in (*shown["nodes"], {"inputs": shown["outputs"]}) for a in node["inputs"] for i in a["value"]]
     tensors = sum(1 for a, b in graph.edges if graph.nodes[a]["kind"] in ("param", "buffer", "const"))
@@ -186,54 +158,24 @@ console.log(JSON.stringify([graph.nodes.length, dense.inputs.map((i) => [i.name,
 @pytest.mark.skipif(shutil.which("node") is None, reason="no Node.js is installed")
 def test_netron_reads_it(tmp_path: Path) -> None:
     package = pytest.importorskip("netron")
-    model = load(TINY)
     file, reader = tmp_path / "it.netron", tmp_path / "message.mjs"
-    file.write_text(json.dumps(to_netron(model.graph(), model.name, shapes(model))), encoding="utf-8")
+    file.write_text(written(TINY, "--to", "netron"), encoding="utf-8")
     shutil.copy(Path(package.__file__).parent / "message.js", reader)
     command = ["node", "--input-type=module", "-e", READ, str(reader), str(file)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [
-        6,
-        [["x", "real[batch,seq,8]"], ["weight", "real[8,8]"], ["bias", "real[8]"]],
-    ]
+    assert json.loads(done.stdout) == [6, [["x", "real[batch,seq,8]"], ["weight", "real[8,8]"], ["bias", "real[8]"]]]
 
 
 @pytest.mark.slow
 def test_model_explorer_reads_it() -> None:
     builder = pytest.importorskip("model_explorer.graph_builder")
     dacite = pytest.importorskip("dacite")
-    model = load(TINY)
-    found = dacite.from_dict(builder.GraphCollection, for_explorer(model), dacite.Config(strict=True))
-    assert [node.id for node in found.graphs[0].nodes] == [*model.graph()]
+    found = dacite.from_dict(builder.GraphCollection, for_explorer(TINY), dacite.Config(strict=True))
+    assert [node.id for node in found.graphs[0].nodes] == [*load(TINY).graph()]
 
 
-MARKED = """
-import std { Linear, Embedding }
-dim batch, seq
-
-block Twice(n, rate = 0.5)(x [batch, seq, n]) -> [batch, seq, n] {
-  scale: frozen param [n]
-  return x * .scale |> inner.dense: Linear(n, n) |> + x * rate
-}
-
-layer Same(n)(x [batch, seq, n]) -> [batch, seq, n] {
-  weight: param [n]
-  return x * .weight
-}
-
-block Net(n = 8)(ids int [batch, seq], mask bool [batch, seq, 1] = none)
-                -> (states [batch, seq, n], [batch, seq, 30]) {
-  role embedding for words
-  role head for decoder
-  h = words: Embedding(30, n)(ids) |> layers[i]: Twice(n) for i in 0..3 |> same: Same(n) |> .same
-  tie decoder.weight = words.weight
-  shown = where(mask, h, 0.0) if mask != none else h
-  return shown, decoder: Linear(n, 30)(h)
-}
-
-model "a <b> & c" = Net()
-"""
+MARKED = read_spec("viewers_marked")
 
 
 FORMATS = ["dot", "mermaid", "graphml", "gexf", "json", "netron", "model-explorer"]
@@ -244,6 +186,4 @@ FORMATS = ["dot", "mermaid", "graphml", "gexf", "json", "netron", "model-explore
     [("layer", format) for format in FORMATS] + [("op", f) for f in FORMATS if f not in ("graphml", "gexf")],
 )
 def test_graphs_stay_as_they_are(level: str, format: str, golden: Callable[[str, str], None]) -> None:
-    model = archspec.loads(MARKED)
-    text = format_graph(model.graph(level, fold=True), format, model.name, shapes(model))
-    golden(f"graph/{level}.{format}", text)
+    golden(f"graph/{level}.{format}", written(MARKED, "--to", format, "--level", level, "--fold"))

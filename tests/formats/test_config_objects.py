@@ -7,18 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from paths import ROOT
+from families import TYPES, document, mapping
 
 import archspec
-from archspec.formats.configs.family import known_types, read_family
 
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.slow
 
-COMMON = yaml.safe_load((Path(str(ROOT / "specs")) / "configs" / "_common.yaml").read_text())
+COMMON = document("_common")
 KNOWN = {*COMMON["ignored"], *COMMON["fields"], "model_type", "architectures"}
-OBJECTS = [type for type in known_types(str(ROOT / "specs")) if type in transformers.models.auto.CONFIG_MAPPING]
+OBJECTS = [type for type in TYPES if type in transformers.models.auto.CONFIG_MAPPING]
 
 
 @pytest.mark.parametrize("type", OBJECTS)
@@ -64,6 +62,6 @@ def test_no_configuration_class_declares_what_is_ignored_everywhere() -> None:
     harmless |= {"layerdrop", "prefix"}
     unread = {"eurobert": {"mask_token_id"}, "modernbert": {"cls_token_id", "sep_token_id"}}
     for type in OBJECTS:
-        family = read_family(str(ROOT / "specs"), type, {})
+        family = mapping(type)
         declared = set(inspect.signature(transformers.models.auto.CONFIG_MAPPING[type].__init__).parameters)
         assert declared & family.ignored & set(COMMON["ignored"]) <= harmless | unread.get(type, set()), type

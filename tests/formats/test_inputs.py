@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from checkpoints import write as write_checkpoint
+from families import TYPES, mapping
 from small import load_table
 
 import archspec
@@ -137,6 +138,25 @@ def test_a_file_that_is_open(tmp_path: Path) -> None:
 
 
 @with_pipes
+def test_a_pipe_without_a_writer_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("archspec.pipeline.streams.WRITER_TIMEOUT", 0.05)
+    os.mkfifo(tmp_path / "config.json")
+    found = error(tmp_path / "config.json")
+    assert (found.code, "no process writes" in found.message) == ("unreadable", True)
+
+
+@with_pipes
+def test_a_slow_writer_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("archspec.pipeline.streams.WRITER_TIMEOUT", 0.01)
+    os.mkfifo(tmp_path / "slow")
+    writer = subprocess.Popen(["bash", "-c", f"exec > {tmp_path}/slow; sleep 0.3; echo '{json.dumps(SMALL)}'"])
+    reader = os.open(tmp_path / "slow", os.O_RDONLY)  # waits until the other process has opened it
+    assert archspec.load(f"/dev/fd/{reader}").params.total == TOTAL
+    os.close(reader)
+    assert writer.wait(10) == 0
+
+
+@with_pipes
 @pytest.mark.parametrize(("endless", "code"), [("yes", "budget"), ("yes '{'", "budget"), ("cat /dev/zero", "budget")])
 def test_a_stream_that_never_ends(endless: str, code: str) -> None:
     done = run(f"archspec count <({endless})")
@@ -176,6 +196,30 @@ class ReadOnly(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(SMALL)
+
+
+def test_data_that_no_configuration_has() -> None:
+    circle: dict[str, Any] = {"model_type": "bert"}
+    circle["a"] = circle
+    deep: Any = 1
+    for _ in range(5_000):
+        deep = [deep]
+    for wrong in (
+        circle,
+        {"a": deep},
+        {"a": {1, 2}},
+        {"model_type": "bert", "vocab_size": float("nan")},
+        {(1, 2): 3},
+        Object([1]),
+        {"a": b"x"},
+    ):
+        assert error(wrong).code == "wrong-kind"
+    found = error(Object([1])).message
+    assert found == "configuration cannot be written as JSON: `to_dict()` returned list"
+    assert error({"model_type": "bert", "a": "x" * 4 * 2**20}).code == "budget"
+    assert error({"model_type": "bert", 1: 2, "1": 3}).code == "duplicate-name"
+    assert error({"model_type": "bert", "vocab_sise": 3}).code == "unknown-name"
+    assert error(3).message == "expected a model, found an object of type int"
 
 
 @pytest.mark.parametrize("config", [SMALL, Object(SMALL), ReadOnly(), archspec.Configuration(SMALL)])
@@ -222,6 +266,25 @@ def test_a_type_that_nothing_shows() -> None:
         found = error(config)
         assert found.code == "missing-argument" and "`--type bert`" in (found.help or "")
         assert archspec.load(archspec.Configuration({**config, "architectures": []}, "bert")).name == "bert"
+
+
+def types() -> list[object]:
+    """The known types: every day, some whose architectures are theirs alone, and some that share them."""
+    everyday = ("bert", "camembert", "clip_text_model", "deepseek_v3", "llama", "roberta", "wav2vec2", "xlm-roberta")
+    return [t if t in everyday else pytest.param(t, marks=pytest.mark.slow) for t in TYPES]
+
+
+@pytest.mark.parametrize("type", types())
+def test_a_missing_type_is_that_of_the_architecture(type: str) -> None:
+    """Where an architecture is one of several types, the error names them all."""
+    name = [*mapping(type).architectures][-1]
+    sharing = [other for other in TYPES if name in mapping(other).architectures]
+    if len(sharing) > 1:
+        found = error({"architectures": [name]})
+        assert found.code == "missing-argument" and all(f"`{other}`" in found.message for other in sharing)
+    else:
+        models = [archspec.load({**stated, "architectures": [name]}) for stated in ({}, {"model_type": type})]
+        assert models[0].hyperparameters == models[1].hyperparameters and models[0].tensors == models[1].tensors
 
 
 def test_a_type_against_that_of_the_configuration() -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import reference
+from paths import read_spec
 from test_active import MIXTURE
 
 import archspec
@@ -16,22 +17,7 @@ def active(model: archspec.Model) -> ActiveParameters | None:
     return model.count().table.active
 
 
-TINY = """
-import std { Linear, Embedding, GatedExperts, top_experts }
-dim batch, seq
-layer Experts(hidden, ffn, experts, best, joined)(x [batch, seq, hidden]) -> [batch, seq, hidden] {
-  gate.weight: param [experts, hidden]
-  shares, chosen = linear(x, .gate.weight) |> top_experts(best)
-  return ..: GatedExperts(hidden, ffn, experts, joined = joined)(x, shares, chosen)
-}
-block Tiny(vocab = 7, hidden = 4, ffn = 3, joined = false)(ids int [batch, seq]) -> [batch, seq, vocab] {
-  x = words: Embedding(vocab, hidden)(ids)
-    |> first:  Experts(hidden, ffn, 5, 2, joined)
-    |> second: Experts(hidden, ffn, 3, 1, joined)
-  return x |> head: Linear(hidden, vocab)
-}
-model "tiny" = Tiny()
-"""
+TINY = read_spec("active_internals_tiny")
 
 
 @pytest.mark.parametrize("joined", [False, True])

@@ -581,9 +581,7 @@ def test_sums_of_infinite_numbers_are_not_those_of_their_other_parts() -> None:
         )
 
     infinite = masked("-inf")
-    other = load(
-        "block Net(n = 4)(x [3, n]) -> [3] {\n  return sum(axis = -1)(where(arange(n) >= 2, x, -inf))\n}\n",
-    )
+    other = load("block Net(n = 4)(x [3, n]) -> [3] {\n  return sum(axis = -1)(where(arange(n) >= 2, x, -inf))\n}\n")
     assert archspec.equivalent(infinite, other).verdict == "equal"
     assert archspec.equivalent(infinite, masked("0.0")).verdict != "equal"
     assert archspec.equivalent(infinite, masked("inf")).verdict != "equal"

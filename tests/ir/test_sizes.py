@@ -110,10 +110,7 @@ def test_what_cannot_be_asked(given: dict[str, Any], said: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "help"),
-    [
-        ("float31", "did you mean `float32`?"),
-        ("quarter", "float64, float32, float16, bfloat16, fp8, int8, int4"),
-    ],
+    [("float31", "did you mean `float32`?"), ("quarter", "float64, float32, float16, bfloat16, fp8, int8, int4")],
 )
 def test_known_types_are_told(name: str, help: str) -> None:
     for given in {"dtype": name}, {"past": 3, "cache_dtype": name}:

@@ -10,17 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from recorded import (
-    PARTS,
-    SEQUENCES,
-    TINY,
-    WHOLE,
-    Case,
-    hidden_states,
-    load,
-    record,
-    recorded_names,
-)
+from recorded import PARTS, SEQUENCES, TINY, WHOLE, Case, hidden_states, load, record, recorded_names
 from reference import Array, Result, evaluate, evaluate_model
 from small import live_names
 

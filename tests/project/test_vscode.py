@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 import pytest
 from browser import Browser, Page, executable
-from paths import ROOT
+from paths import ROOT, read_spec
 
 EXTENSION = ROOT / "editors" / "vscode"
 EDITOR = EXTENSION / "test" / "node_modules" / "code-server"
@@ -32,36 +32,8 @@ SETTINGS = {
     "keyboard.dispatch": "keyCode",
     "workbench.startupEditor": "none",
 }
-WRITTEN = """\
-import std { Linear, gelu }
-
-dim batch, seq
-
-block Mlp(hidden, inner)(x [batch, seq, hidden]) -> [batch, seq, hidden] {
-  return x
-    |> up: Linaer(hidden, inner)
-    |> gelu
-      |> down:   Linear(inner, hidden)
-}
-
-model "tiny" = Mlp(hidden=8, inner=32) { expect params == 552 }
-"""
-WANTED = """\
-import std { Linear, gelu, LayerNorm }
-
-dim batch, seq
-
-block FeedForward(hidden, inner)(x [batch, seq, hidden]) -> [batch, seq, hidden] {
-  return x
-    |> up:   Linear(hidden, inner)
-    |> gelu
-    |> norm: LayerNorm(inner)
-    |> down: Linear(inner, hidden)
-}
-
-model "tiny"  = FeedForward(hidden = 8, inner = 32) { expect params == 616 }
-model "large" = FeedForward(hidden = 16, inner = 64) { expect params == 2_256 }
-"""
+WRITTEN = read_spec("vscode_written")
+WANTED = read_spec("vscode_wanted")
 CONTROL, SHIFT = 2, 8
 KEYS = {"Tab": 9, "Enter": 13, "Escape": 27}
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from paths import read_spec
 from small import load
 
 torch = pytest.importorskip("torch")
@@ -138,29 +139,7 @@ def test_loops_do_not_depend_on_their_own_iterations() -> None:
     assert "unheard" not in OPS
 
 
-NESTED = """
-dim batch, rows, columns
-block Net()(x [batch, rows, columns]) -> ([batch, rows], [rows, batch, columns]) {
-  total = full([batch], 0.0)
-  for i in 0..rows {
-    line = pick(axis = 1, index = i)(x) + total_of(x)
-    for j in 0..columns {
-      total = total + pick(axis = 1, index = j)(line)
-      cells = collect(axis = -1)(total)
-    }
-    all = collect(axis = 0)(cells)
-    ends = collect(axis = 1)(total)
-  }
-  return ends, all
-}
-fn total_of(x [batch, rows, columns]) -> [batch, columns] {
-  start = full([batch, columns], 0.0)
-  for k in 0..rows {
-    start = start + pick(axis = 1, index = k)(x)
-  }
-  return start
-}
-"""
+NESTED = read_spec("compare_modules_nested")
 
 
 def test_loops_in_loops_are_computed_in_each_iteration() -> None:
@@ -197,18 +176,7 @@ def test_outputs_are_compared_at_two_sizes() -> None:
     assert error([nan, 2.0], [nan, 4.0], all_numbers=False) == pytest.approx(0.5)
 
 
-DRAWN = """
-dim batch
-layer Net()(x [batch, 900], ids int [batch, 90], is_hidden bool [batch, 90], count int [batch])
-           -> ([batch, 900], int [batch, 90], bool [batch, 90], int [batch]) {
-  matrix: unused param [60, 60]
-  vector: unused param [900]
-  window: unused param [30, 4, 25]
-  image: unused param [8, 5, 9, 9]
-  experts: unused param [20, 9, 20]
-  return x, ids, is_hidden, count
-}
-"""
+DRAWN = read_spec("compare_modules_drawn")
 
 
 def test_random_tensors_give_results_of_ordinary_size() -> None:

@@ -10,6 +10,8 @@ import pytest
 import torch_compare
 import torch_texts
 from bundled import SLOW
+from paths import DATA, read_spec
+from sections import read_sections
 from small import DENSE, load
 
 import archspec
@@ -28,21 +30,7 @@ EACH = [
     name if name in SLOW or name not in archspec.models() else pytest.param(name, marks=pytest.mark.exhaustive)
     for name in BUNDLED
 ]
-TINY = """
-import std { Linear, Embedding }
-dim batch, seq
-
-## A word model.
-block Tiny(vocab = 30, hidden = 8, layers = 2)(ids int [batch, seq])
-          -> (states [batch, seq, hidden], logits [batch, seq, vocab]) {
-  h = words: Embedding(vocab, hidden)(ids)
-    |> layers[i]: Linear(hidden, hidden) for i in 0..layers
-  tie decoder.weight = words.weight
-  return h, decoder: Linear(hidden, vocab)(h)
-}
-
-model "tiny" = Tiny()
-"""
+TINY = read_spec("onnx_tiny")
 
 
 def small_model(name: str) -> Model:
@@ -172,104 +160,7 @@ def test_queries_that_see_no_key_have_the_result_of_the_module(tmp_path: Path) -
         torch.testing.assert_close(torch.tensor(got), value, rtol=1e-5, atol=1e-5)
 
 
-LOOPS = {
-    "a state and outputs": """
-      h = full([batch, 3], 0.0)
-      for t in 0..seq {
-        h = .w * h + pick(axis = 1, index = t)(x) * (t + 1)
-        y = collect(axis = -1)(h - .b)
-      }
-      return transpose(1, 2)(y)""",
-    "from the end": """
-      h = full([batch, 3], 0.0)
-      for t in 0..seq {
-        h = .w * h + pick(axis = -2, index = seq - 1 - t)(x)
-        y = collect(axis = 1)(h + .b)
-      }
-      return y""",
-    "no outputs": """
-      h = pick(axis = 1, index = 0)(x)
-      for t in 1..seq {
-        h = .w * h + pick(axis = 1, index = t)(x) - .b
-      }
-      return x + reshape([batch, 1, 3])(h)""",
-    "no state": """
-      for t in 0..seq {
-        y = collect(axis = 1)(tanh(pick(axis = 1, index = t)(x) * .w + .b))
-      }
-      return y""",
-    "states that change places": """
-      h = full([batch, 3], 1.0)
-      g = h
-      for t in 0..seq {
-        before = h
-        h = g + pick(axis = 1, index = t)(x) * .w
-        g = 0.5 * before
-        y = collect(axis = 1)(h)
-        z = collect(axis = 1)(g + .b)
-      }
-      return y * z""",
-    "outputs of a loop over numbers": """
-      for t in 0..seq {
-        row = pick(axis = 1, index = t)(x)
-        for i in 0..3 {
-          parts = collect(axis = 1)(pick(axis = 1, index = i)(row) * 2.0)
-        }
-        y = collect(axis = 1)(parts)
-      }
-      return y * .w + .b""",
-    "a loop in a loop": """
-      h = full([batch], 0.0)
-      for t in 0..seq {
-        row = pick(axis = 1, index = t)(x * .w)
-        for i in 0..3 {
-          h = 0.5 * h + pick(axis = 1, index = i)(row)
-        }
-        for s in 0..seq {
-          h = 0.5 * h + pick(axis = 1, index = 2)(pick(axis = 1, index = s)(x))
-          z = collect(axis = 1)(h)
-        }
-        y = collect(axis = 1)(z)
-      }
-      return y |> reshape([batch, seq, seq, 1]) |> + .b |> sum(axis = 2)""",
-    "values of a loop over a number, in a loop": """
-      for t in 0..seq {
-        row = pick(axis = 1, index = t)(x * .w)
-        for i in 0..3 {
-          z = collect(axis = 1)(i * pick(axis = 1, index = i)(row))
-        }
-        y = collect(axis = 1)(z)
-      }
-      return y + .b""",
-    "windows": """
-      z = concat(axis = 1)(x, x)
-      for t in 0..seq {
-        first = slice(1, 2 * t, 2 * t + 2)(z)
-        last = slice(axis = -2, start = seq - t, stop = seq - t + 1)(z)
-        y = collect(axis = 1)(sum(axis = 1)(first) * .w + sum(axis = 1)(last))
-      }
-      return y + .b""",
-    "a window in a loop in a loop": """
-      h = x * 0.0
-      for t in 0..seq {
-        row = slice(1, t, t + 1)(x)
-        for s in 0..seq {
-          h = 0.5 * h + row * slice(1, s, s + 1)(x * .w)
-        }
-      }
-      return h + .b""",
-    "tensors in a list": """
-      scales[i]: param [3] for i in 0..2
-      "for".1: buffer [3]
-      h = full([batch, 3], 0.0)
-      for t in 0..seq {
-        for i in 0..2 {
-          h = .scales[i] * h + pick(axis = 1, index = t)(x) * .w
-        }
-        y = collect(axis = 1)(h + ."for".1)
-      }
-      return y + .b""",
-}
+LOOPS = read_sections(DATA / "specs" / "onnx_loops.arch")
 
 
 @pytest.mark.parametrize(

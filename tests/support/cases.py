@@ -3,12 +3,14 @@
 A file has cases: a title, a spec, and sections. The header of a section is `---`, then replacements in the spec, in
 JSON (`"old" => "new"`, where `old` occurs once), and hyperparameters (`{"n": 3}`). A section has the hyperparameters,
 inputs, tensors, layers, operations, outputs and warnings of the model, or its errors. With a question in the header, it
-has the answer: `check` (all errors and warnings), `build` (PyTorch code), or a call as in `archspec.cost(model)`, where
-`model` is the model of the section, `path` its file (also the configuration of an adapter), and `base` the model of the
-spec without replacements. `pytest --update-golden` writes the sections anew.
+has the answer: `check` (all errors and warnings), `build` (PyTorch code), `marks` (of pictures beside the spec without
+replacements), or a call as in `archspec.cost(model)`, where `model` is the model of the section, `path` its file (also
+the configuration of an adapter), and `base` the model of the spec without replacements. `pytest --update-golden` writes
+the sections anew.
 """
 
 import ast
+import html
 import json
 import math
 import re
@@ -81,6 +83,8 @@ def answer(question: str, text: str, base: str, overrides: dict[str, Any]) -> st
             return "\n\n".join(diagnostic.render() for diagnostic in testing.check_text(text)) + "\n"
         case "build":
             return build(text, **overrides)
+        case "marks":
+            return marks(base, text)
         case _:
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder, "case", "adapter_config.json" if is_json(text) else "spec.arch")
@@ -105,6 +109,24 @@ def is_json(text: str) -> bool:
 
 def dump(document: object) -> str:
     return yaml.safe_dump(document, sort_keys=False, default_flow_style=None, width=1000, allow_unicode=True)
+
+
+def marks(before: str, after: str) -> str:
+    """Return what is marked in the pictures of `compare` and of `diff`: the titles of both panels."""
+    lines: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in (("a", before), ("b", after)):
+            Path(folder, f"{name}.arch").write_text(complete(text), encoding="utf-8")
+        for command in ("compare", "diff"):
+            testing.run(command, f"{folder}/a.arch", f"{folder}/b.arch", "--svg", f"{folder}/{command}.svg")
+            lines += [f"{command}:", *marked(Path(folder, f"{command}.svg").read_text(encoding="utf-8"))]
+    return "\n".join([*lines, ""])
+
+
+def marked(picture: str) -> list[str]:
+    """Return the titles of what is marked in a picture of several models, without parameter counts."""
+    titles = [html.unescape(title) for title in re.findall("<title>(.*?)</title>", picture)]
+    return [re.sub(r", (\d+ x [\d,]+ = )?[\d,]+ parameters?", "", title) for title in titles if "; " in title]
 
 
 def build(text: str, **overrides: Any) -> str:

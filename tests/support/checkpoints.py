@@ -218,10 +218,7 @@ def gguf_value(value: Any) -> bytes:
 
 
 def gguf(
-    tensors: Shapes,
-    metadata: Mapping[str, Any] | None = None,
-    types: Mapping[str, str] | None = None,
-    version: int = 3,
+    tensors: Shapes, metadata: Mapping[str, Any] | None = None, types: Mapping[str, str] | None = None, version: int = 3
 ) -> bytes:
     """A GGUF file: tensors of zeros, one after the other; `types` by name, F32 without."""
     head, size = gguf_header(tensors, metadata, types, version)

@@ -6,19 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from families import TYPES as TYPES
+from families import mapping, values
 from media import MEDIA, media_inputs
 from small import live_names
 
 import archspec
-from archspec.core.resources import specs_root
-from archspec.formats.configs.family import known_types, read_family
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 torch.set_num_threads(1)  # the models are tiny
-TYPES = known_types(specs_root())
 Draw = Callable[[random.Random], dict[str, Any]]
-ACTIVATIONS = [name for name, _ in read_family(specs_root(), "bert", {}).fields["hidden_act"].values or ()]
+ACTIVATIONS = values("bert", "hidden_act")
 
 
 def common(rng: random.Random) -> dict[str, Any]:
@@ -187,7 +186,7 @@ def m2m_100(rng: random.Random) -> dict[str, Any]:
     return {**bart(rng), "pad_token_id": rng.choice([0, 1, 5])}
 
 
-FEED_FORWARDS = [name for name, _ in read_family(specs_root(), "t5", {}).fields["feed_forward_proj"].values or ()]
+FEED_FORWARDS = values("t5", "feed_forward_proj")
 
 
 def t5(rng: random.Random) -> dict[str, Any]:
@@ -431,16 +430,16 @@ class Drawn:
 
     def __init__(self, type: str, seed: int, folder: Path) -> None:
         rng = random.Random(f"{type} {seed}")
-        self.family = read_family(specs_root(), type, {})
+        self.family = mapping(type)
         names = [name for name in self.family.architectures if hasattr(transformers, name)]
         name = names[seed % len(names)]
         self.config = transformers.AutoConfig.for_model(type, **DRAWS[type](rng))
         for part in ("", "text_config.", "vision_config."):
             config = getattr(self.config, part[:-1], None) if part else self.config
             for field, value in config.to_dict().items() if config is not None else ():
-                known = self.family.fields.get(part + field)
+                known = self.family.fields.get(part + field, {})
                 without_effect = part + field in self.family.ignored and isinstance(value, float)
-                if without_effect or (known and known.kind == "rate"):
+                if without_effect or known.get("kind") == "rate":
                     setattr(config, field, round(rng.uniform(0.01, 0.4), 3))  # it must change nothing in evaluation
         if not name.endswith("QuestionAnswering"):  # BART does not write 2, and reads 3 instead
             self.config.num_labels = rng.choice([1, 3, 4, 5]) if type == "bart" else rng.randint(1, 5)

@@ -13,8 +13,12 @@ import cases
 import pytest
 from paths import ROOT
 
+from archspec import testing
+
 types = pytest.importorskip("lsprotocol.types")
 client_module = pytest.importorskip("pygls.lsp.client")
+MOST = 8
+"""The completions of one kind that a case shows."""
 
 
 class Editor:
@@ -211,7 +215,16 @@ def answer(
                 context = types.CodeActionContext(diagnostics=[each])
                 for action in editor.of("code_action", uri, range=each.range, context=context):
                     yield f"  {action.title}"
-                    yield from (f"    {line}" for line in _difference(text, changed(text, action.edit.changes[uri])))
+                    fixed = changed(text, action.edit.changes[uri])
+                    yield from (f"    {line}" for line in _difference(text, fixed, 1))
+                    assert each.message not in [left.message for left in testing.check_text(fixed)]
+        case "completion":
+            kinds: dict[str, list[str]] = {}
+            for each in editor.ask("completion", uri, text, place, inside):
+                kind = types.CompletionItemKind(each.kind).name
+                kinds.setdefault(kind, []).append(each.label.strip() + f" ({each.detail})" * bool(each.detail))
+            for kind, labels in kinds.items():
+                yield f"{kind}: {', '.join(labels[:MOST])}{' ...' if len(labels) > MOST else ''}"
         case "signature_help":
             found = editor.ask("signature_help", uri, text, place, inside)
             yield from [f"{s.label}: {[p.label for p in s.parameters]}" for s in found.signatures] if found else []
@@ -234,6 +247,6 @@ def answer(
             raise ValueError(request)
 
 
-def _difference(before: str, after: str) -> list[str]:
-    lines = list(unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm=""))[2:]
+def _difference(before: str, after: str, context: int = 0) -> list[str]:
+    lines = list(unified_diff(before.splitlines(), after.splitlines(), n=context, lineterm=""))[2:]
     return [line for line in lines if not line.startswith("@@")]

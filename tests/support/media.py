@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from archspec import Type
-from archspec.core.algebra import substitute
 
 Draw = Callable[[random.Random], dict[str, Any]]
 
@@ -170,7 +169,7 @@ def media_inputs(torch: Any, rng: random.Random, config: Any, types: Mapping[str
             continue  # the live models do not accept it
         if name == "mask_time_indices" and not config.mask_time_prob and not config.mask_feature_prob:
             continue
-        shape = [size if isinstance(size, int) else substitute(size, sizes) for size in type.shape]
+        shape = [size if isinstance(size, int) else size.at(sizes) for size in type.shape]
         if type.dtype == "real":
             inputs[name] = torch.randn(shape, dtype=torch.float64)
         elif type.dtype == "bool":

@@ -2,12 +2,10 @@
 
 import random
 import re
-from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-
-from archspec.core.resources import specs_root
+from paths import SPECS as FOLDER
 
 SMALL = """
 import std { Linear, Embedding, LayerNorm, SelfAttention, first, key_mask, gelu }
@@ -59,7 +57,7 @@ block Model(words = 11, hidden = 8, layers = 4, heads = [2, 4], inner = 4 * hidd
 model "small" = Model() { expect params == 1744 }
 model "plain" = Model(layers = 1, pooler = false)
 """
-SPECS = {path.name: path.read_text(encoding="utf-8") for path in sorted(Path(specs_root()).rglob("*.arch"))}
+SPECS = {path.name: path.read_text(encoding="utf-8") for path in sorted(FOLDER.rglob("*.arch"))}
 SPECS["small"] = SMALL
 WORD = re.compile(r'#[^\n]*|"[^"\n]*"|\w+|\|>|->|\.{2,3}|\*\*|//|[=!<>]=|\s+|.')
 HUGE = re.findall(r"[^,]+", "0,-1,1.5,1e300,999_999_999_999_999_999,10 ** 18,2 ** 10 ** 10,4096,100_001,inf,none")

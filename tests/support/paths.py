@@ -8,3 +8,8 @@ SPECS = ROOT / "specs"
 DATA = TESTS / "data"
 GOLDEN = TESTS / "golden"
 ORACLE = TESTS / "oracle"
+
+
+def read_spec(name: str) -> str:
+    """The text of a spec under `tests/data/specs`."""
+    return (DATA / "specs" / f"{name}.arch").read_text(encoding="utf-8")

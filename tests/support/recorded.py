@@ -143,12 +143,7 @@ WHOLE = [
         {**TINY, "ffn": 128},
         states=stack("transformer.", "transformer.wte + transformer.wpe", "h", norm="ln_f"),
     ),
-    Case(
-        "llama",
-        "llama-3.1-8b",
-        {**DECODER, "scaling": "no_scaling", "eps": 1e-6},
-        states=DECODED,
-    ),
+    Case("llama", "llama-3.1-8b", {**DECODER, "scaling": "no_scaling", "eps": 1e-6}, states=DECODED),
     Case("mistral", "mistral-7b-v0.1", {**DECODER, "window": 4, "eps": 1e-6}, states=DECODED),
     Case("mixtral", "mixtral-8x7b", {**DECODER, "experts": 4, "joined": True}, states=DECODED),
     Case("qwen2", "qwen2-7b", DECODER, states=DECODED),
@@ -239,10 +234,7 @@ WHOLE = [
         {**SMALL, "bins": 8, "frames": 10, "positions": 12},
         states=stack("model.encoder.", "model.encoder.embed_positions", "layers", norm="layer_norm"),
         decoder=stack(
-            "model.decoder.",
-            "model.decoder.embed_tokens + model.decoder.embed_positions",
-            "layers",
-            norm="layer_norm",
+            "model.decoder.", "model.decoder.embed_tokens + model.decoder.embed_positions", "layers", norm="layer_norm"
         ),
     ),
     Case(
@@ -282,11 +274,7 @@ PARTS = [
     Case("roberta", "roberta-base", {**TINY, "pooler": False}, "roberta.", layers("")),
     Case("bart", "bart-base-model", TINY, "model.", **bart("")),
     Case(
-        "electra",
-        "electra-small-discriminator",
-        {**TINY, "factor": 16},
-        "electra.",
-        layers("", "embeddings_project"),
+        "electra", "electra-small-discriminator", {**TINY, "factor": 16}, "electra.", layers("", "embeddings_project")
     ),
     Case("distilbert", "distilbert-base-uncased", TINY, "distilbert.", layers("", stack="transformer.layer")),
     Case("modernbert", "modernbert-base", MODERN, "model.", modern("")),

@@ -7,6 +7,7 @@ import re
 from base64 import b64encode
 
 from browser import Page
+from paths import DATA
 
 
 def ids(shown: Page) -> dict[str, str]:
@@ -60,48 +61,12 @@ def entry_x(shown: Page, name: str) -> float:
     return shown.run(f"(() => {{ {code % ids(shown)[name]} }})()")
 
 
-LOW_CONTRAST = """
-  const parse = (color) => color.match(/[\\d.]+/g).map(Number);
-  const part = (value) => value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4;
-  const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
-  const behind = (element) => {
-    const color = element ? parse(getComputedStyle(element).backgroundColor) : [255, 255, 255];
-    return color[3] === 0 ? behind(element.parentElement) : color;
-  };
-  const hasText = (element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
-  return [...document.querySelectorAll("body *:not(svg *):not(script)")].filter((element) => {
-    if (!hasText(element) || !element.getClientRects().length) return false;
-    const [low, high] = [light(parse(getComputedStyle(element).color)), light(behind(element))].sort((x, y) => x - y);
-    return (high + 0.05) / (low + 0.05) < 4.5;
-  }).map((element) => element.outerHTML);
-"""
+LOW_CONTRAST = (DATA / "low_contrast.js").read_text(encoding="utf-8")
 
 
 TILE = 40
 
-MOSAIC = """(async () => {
-  const image = new Image();
-  image.src = "data:image/png;base64,%s";
-  await image.decode();
-  const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [image.width, image.height];
-  const context = canvas.getContext("2d", { willReadFrequently: true });
-  context.drawImage(image, 0, 0);
-  const lines = [];
-  for (let y = 0; y + %d <= image.height; y += %d) {
-    const line = [];
-    for (let x = 0; x + %d <= image.width; x += %d) {
-      const { data } = context.getImageData(x, y, %d, %d);
-      line.push([0, 1, 2].map((c) => {
-        let sum = 0;
-        for (let i = c; i < data.length; i += 4) sum += data[i];
-        return Math.floor((4 * sum) / data.length).toString(16).padStart(2, "0");
-      }).join(""));
-    }
-    lines.push(line.join(" "));
-  }
-  return lines.join("\\n") + "\\n";
-})()"""
+MOSAIC = (DATA / "mosaic.js").read_text(encoding="utf-8")
 
 
 def mosaic(shown: Page, png: bytes) -> str:

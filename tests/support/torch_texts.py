@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch_operations
+import yaml
 from bundled import SIZES_ONLY
 from documented import PAGES
 from examples import blocks
@@ -23,80 +24,7 @@ OTHERS = ["families", "loops", "files", "flow", "tensors", "hyperparameters"]
 COMPILED = re.compile(r"^=== (.+)\n((?:(?!---|=== ).*\n)*)---\n(?!error\[)", re.MULTILINE)
 """A case whose spec compiles: its title and its spec."""
 
-ENCODER = {"hidden": 12, "layers": 2, "heads": 2, "ffn": 16}
-BERT = {**ENCODER, "vocab": 30, "positions": 9}
-GPT = {"vocab": 30, "hidden": 16, "layers": 2, "heads": 2, "ffn": 16}
-LLAMA = {**GPT, "heads": 4, "groups": 2}
-RANKS = {"q_rank": 6, "kv_rank": 4, "nope_size": 4, "rope_size": 4, "value_size": 4}
-EXPERTS = {"expert_ffn": 8, "experts": 8, "expert_groups": 4, "best_groups": 2, "best": 2}
-VIT = {**ENCODER, "image": 8, "patch": 4}
-SWIN = {"image": 16, "patch": 2, "hidden": 8, "depths": [2, 2], "heads": [2, 4], "window": 4}
-WAVES = {"widths": [8, 8], "kernels": [3, 2], "strides": [1, 2], "position_kernel": 4, "position_groups": 2}
-SMALL: dict[str, dict[str, Any]] = {
-    "bert": BERT,
-    "distilbert": BERT,
-    "electra-base": BERT,
-    "electra-small": {**BERT, "factor": 6},
-    "xlm-roberta": {**BERT, "positions": 12, "types": 2},
-    "camembert": {**BERT, "positions": 12, "types": 2},
-    "modernbert": {"vocab": 30, "hidden": 24, "layers": 4, "heads": 2, "ffn": 16, "window": 4},
-    "bart": BERT,
-    "t5": {"vocab": 30, "hidden": 12, "layers": 2, "heads": 2, "ffn": 16, "size": 6, "rows": 8, "furthest": 12},
-    "gpt2": BERT,
-    "llama": LLAMA,
-    "mistral": {**LLAMA, "window": 4},
-    "mixtral": {**LLAMA, "experts": 3},
-    "qwen2": LLAMA,
-    "qwen3-30b": {**LLAMA, "size": 6, "experts": 4, "best": 2},
-    "qwen3": {**LLAMA, "size": 6},
-    "olmo-2": LLAMA,
-    "granite": LLAMA,
-    "starcoder2": {**LLAMA, "window": 4},
-    "phi-3": {**LLAMA, "window": 4},
-    "albert": {"vocab": 30, "factor": 6, "hidden": 12, "layers": 3, "heads": 2, "ffn": 16, "positions": 9},
-    "roberta": {"vocab": 30, "hidden": 12, "layers": 2, "heads": 2, "ffn": 16, "positions": 12, "types": 2},
-    "bloom": {"vocab": 30, "hidden": 12, "layers": 2, "heads": 3},
-    "clip-vit-base-patch32-text": BERT,
-    "clip-vit-base-patch32-vision": VIT,
-    "deberta": {**BERT, "buckets": 4},
-    "deepseek-v3": {**GPT, "dense_layers": 1, **RANKS, **EXPERTS},
-    "deit": {**VIT, "labels": 3},
-    "dinov2": {"image": 8, "patch": 4, "hidden": 12, "layers": 2, "heads": 2, "ratio": 2},
-    "ernie": {**BERT, "tasks": 7},
-    "esm2": {**BERT, "positions": 12, "mask_token": 3},
-    "eurobert": LLAMA,
-    "falcon": GPT,
-    "gemma-2": {**LLAMA, "size": 6, "window": 4},
-    "gemma-3": {**LLAMA, "size": 6, "window": 4, "period": 2},
-    "gpt-neox": GPT,
-    "pythia": GPT,
-    "gpt-oss": {**LLAMA, "size": 6, "experts": 4, "chosen": 2, "window": 4},
-    "gpt-j": {**GPT, "rotated": 4},
-    "layoutlm": {**BERT, "edges": 9},
-    "longformer": {**BERT, "positions": 12, "types": 2, "windows": [2]},
-    "m2m100": {**BERT, "positions": 12},
-    "nllb": {**BERT, "positions": 12},
-    "mamba": {"vocab": 30, "hidden": 12, "layers": 2, "states": 4, "rank": 3},
-    "opus-mt": BERT,
-    "mbart": BERT,
-    "mpnet": {**BERT, "positions": 12},
-    "nomic": {"vocab": 30, "hidden": 12, "layers": 2, "heads": 2, "ffn": 16, "multiple": 10},
-    "opt-125m": BERT,
-    "opt-350m": {**BERT, "word_hidden": 6},
-    "pegasus": BERT,
-    "swin-tiny-cls": {**SWIN, "labels": 3},
-    "swin": SWIN,
-    "vit-base-patch16-224-in21k": VIT,
-    "vit": {**VIT, "labels": 3},
-    "wav2vec2": {**ENCODER, **WAVES},
-    "whisper": {**ENCODER, "vocab": 30, "bins": 5, "frames": 4, "positions": 9},
-    "transformer": {"words": 20, "hidden": 12, "layers": 2, "heads": 2, "inner": 16, "positions": 9},
-    "small-decoder": {"vocab": 20, "hidden": 16, "heads": 4, "inner": 24},
-    "small-vision": {"image": 8, "patch": 4, "hidden": 12, "layers": 2, "heads": 2, "inner": 16},
-    "small-resnet": {"image": 16, "channels": 4, "layers": 1, "classes": 3},
-    "small-windows": {"image": 16, "patch": 2, "hidden": 12, "heads": 2, "inner": 16, "window": 4},
-    "small-speech": {"bins": 5, "vocab": 20, "hidden": 12, "layers": 2, "heads": 2, "inner": 16, "window": 2},
-}
+SMALL: dict[str, dict[str, Any]] = yaml.safe_load((DATA / "small_sizes.yaml").read_text(encoding="utf-8"))
 """Bundled models small enough to be tried, by the beginning of their names."""
 
 PAIRS = {"clip-vit-base-patch32": "small-clip", "siglip-base-patch16-224": "small-siglip"}

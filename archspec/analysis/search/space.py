@@ -257,10 +257,9 @@ class Designs:
         return self.values[name]
 
     def quantity(self, quantity: Quantity) -> Value:
-        values = self.quantities.get(quantity)
-        if values is None:
-            values = self.quantities[quantity] = evaluate_integers(self.formulas[quantity], self.columns, len(self))
-        return values
+        if quantity not in self.quantities:
+            self.quantities[quantity] = evaluate_integers(self.formulas[quantity], self.columns, len(self))
+        return self.quantities[quantity]
 
     def has_quantity(self, quantity: Quantity) -> bool:
         return quantity in self.quantities or quantity in self.formulas
