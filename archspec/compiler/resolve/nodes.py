@@ -432,7 +432,8 @@ class If(Node):
 class For(Node):
     """`for i in 0..n { }`; `binds` are the names that it assigns, `collects` the names in which it collects values.
 
-    `declares`: an iteration may affect declarations. `selects`: an iteration reads an address with the index.
+    `declares`: an iteration may affect declarations. `selects`: an iteration declares something, applies an address, or
+    reads one with the index, so each is compiled.
     """
 
     at: tree.For
