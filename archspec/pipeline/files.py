@@ -22,10 +22,11 @@ from archspec.core.diagnostics import (
 from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
 from archspec.language.syntax import store, tree
 from archspec.pipeline import cache
-from archspec.pipeline.locate import Location
+from archspec.pipeline.locate import Location, find_configurations
 from archspec.pipeline.streams import stream_text
 
 MAX_PROGRAMS = 8
+MAX_LISTED_FILES = 8
 
 
 class LoadedFile:
@@ -90,7 +91,9 @@ def load_file(location: Location, report: Report) -> LoadedFile:
         help = "count, compare or verify it; `archspec scaffold` drafts a spec for it"
         raise make_error("usage", f"{path} is a checkpoint: it has tensors, but no computation", help=help)
     if location.kind == "directory":
+        configurations = find_configurations(path)[:MAX_LISTED_FILES]
         help = "expected a config.json, an adapter_config.json or a checkpoint in it"
+        help = f"name one of its configurations: {', '.join(configurations)}" if configurations else help
         raise make_error("unreadable", f"no model in the directory {path}", help=help)
     if location.text is not None:
         source = Source(location.label, location.text)
@@ -130,9 +133,9 @@ def _load_configuration(location: Location, report: Report) -> LoadedFile:
     from archspec.formats.configs.spec import ReadingOptions, build_config_unit, load_config
 
     text, path, label = location.text, location.path, location.label
-    reading = ReadingOptions(location.type, location.ignore, has_path=text is None)
+    reading = ReadingOptions(location.type, location.ignore, location.strict, has_path=text is None)
     if text is None:
-        key = "\0".join((location.key, label, location.type or "", *location.ignore))
+        key = "\0".join((location.key, label, location.type or "", str(location.strict), *location.ignore))
         loaded = _load_cached(key, lambda library: load_config(path, label, library, report, reading), report)
         loaded.is_stable = location.is_stable
     elif len(text) > MAX_CONFIGURATION_BYTES:

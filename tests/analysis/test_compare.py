@@ -148,7 +148,7 @@ def variant(folder: Path, spec: str, block: str, *edits: tuple[str, str]) -> str
 
 
 def test_a_changed_block_of_the_same_name_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    norm = "    |> attention.output.LayerNorm: LayerNorm(hidden, eps)"
+    norm = "    |> attention.output.LayerNorm: Norm(hidden, eps)"
     edits = [(norm, ""), ("    |> attention.self:", f"{norm}\n    |> attention.self:")]
     file = variant(tmp_path, "bert-base-uncased", "Layer", *edits, ("BertLayer)", "BertLayer, layers = 6)"))
     (definition,) = archspec.compare("bert-base-uncased", file).definitions

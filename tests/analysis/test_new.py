@@ -15,6 +15,7 @@ VARIANTS = {
     "layer": ["bert-base-uncased", "--set", "layers=6", "--block", "Layer"],
     "function": ["bert-base-uncased", "--set", "activation=relu"],
     "library": ["bert-base-uncased", "--block", "SelfAttention"],
+    "several": ["mixtral-8x7b", "--set", "layers=2", "--block", "Layer", "--block", "LlamaAttention"],
     "whole": ["bert-base-uncased-mlm", "--set", "hidden=96", "--block", "BertMaskedLMHead"],
     "bound": ["mixtral-8x7b", "--set", "layers=2", "--block", "Layer"],
     "own-name": ["bert-base-uncased", "--block", "BertLayer", "--set", "Layer=BertLayer"],

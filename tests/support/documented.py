@@ -21,6 +21,7 @@ TOPICS = (
     "format",
     "projects",
     "extending",
+    "variants",
     "costs",
     "pytorch",
     "explain",

@@ -141,7 +141,8 @@ class ReadingMatches(NamedTuple):
     `matches` are all matches of the lowest rank with a match, and `more` is the number of matches of the next rank;
     both are limited to MAX_MATCHES. Without a match, `nearest` are the conventions of at most one adjustment with the
     next smaller and the next larger count. `cut_off` is whether the plain count, which does not match, is the number
-    if truncated instead of rounded; `active_cut_off` is the same for the count of parameters used for one token.
+    if truncated instead of rounded; `active_cut_off` is the same for the count of parameters used for one token, and
+    `active_without_tables_cut_off` for that count without the tables of which a token only reads rows.
     """
 
     reading: Reading
@@ -150,13 +151,15 @@ class ReadingMatches(NamedTuple):
     nearest: tuple[Match, ...]
     cut_off: bool
     active_cut_off: bool
+    active_without_tables_cut_off: bool
 
 
 class Explanation(Result):
     """The answers for the readings of a number, coarsest first, and the `total` of the model.
 
-    `active` is the number of parameters used for one token; None if all are used, or if it is unknown. `conventions` is
-    the number of searched conventions: all with up to `depth` adjustments.
+    `active` is the number of parameters used for one token, and `active_without_tables` that number without the tables
+    of which a token only reads rows; None if all are used, or if it is unknown. `conventions` is the number of searched
+    conventions: all with up to `depth` adjustments.
     """
 
     model: str
@@ -166,6 +169,7 @@ class Explanation(Result):
     conventions: int
     depth: int
     active: int | None = None
+    active_without_tables: int | None = None
 
     def __repr__(self) -> str:
         matches = "matches" if self.fits else "no match"
@@ -214,8 +218,8 @@ class Explainer:
         answers = tuple([self._match_reading(reading, idle) for reading in number.readings])
         levels = self.conventions.levels
         tried = sum(map(len, levels))
-        active = self.table.active and self.table.active.total
-        return Explanation(self.table.model, self.table.params.total, number, answers, tried, len(levels) - 1, active)
+        active = self.table.active[:2] if self.table.active is not None else (None, None)
+        return Explanation(self.table.model, self.table.params.total, number, answers, tried, len(levels) - 1, *active)
 
     def _match_reading(self, reading: Reading, idle: int) -> ReadingMatches:
         """Return the matches for a reading that do not count the groups in `idle`."""
@@ -223,6 +227,7 @@ class Explainer:
         truncations = (
             not idle and reading.cuts(self.table.params.total),
             active is not None and reading.cuts(active.total),
+            active is not None and reading.cuts(active.without_tables),
         )
         matches: list[Match] = []
         seen: set[Counted] = set()

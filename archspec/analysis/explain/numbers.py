@@ -23,12 +23,14 @@ UNITS: dict[str, int] = {
 }
 """Default values of the units of numbers."""
 
+_ACTIVE = r"\s+activ(?:e|ated)(?:\s+param(?:eter)?s)?"
 _NUMBER = re.compile(
     r"(?P<about>about|approx\.?|around|[~≈≃])?\s*"
+    r"(?P<prefix>A(?=[\d.]+[A-Z]))?"
     r"(?P<whole>\d{1,3}(?P<separator>[,_ '])\d{3}(?:(?P=separator)\d{3})*|[\d_]*\d)"
     r"(?:\.(?P<decimals>\d+))?"
     r"(?:e(?P<exponent>\+?\d{1,2}))?"
-    r"\s*(?P<unit>(?!active)[A-Za-z]+|%)?\s*\??(?P<active>\s+active)?",
+    rf"\s*(?P<unit>(?!activ(?:e|ated)\b)[A-Za-z]+|%)?\s*\??(?P<active>{_ACTIVE})?",
     re.ASCII,
 )
 
@@ -55,7 +57,8 @@ class PublishedNumber(NamedTuple):
 
     An exact number has one reading. A rounded number that ends in zeros has several, because the zeros may be
     significant or not. `unit` is the value of its last digit before the decimal point: 1,000,000 in "110M", and a
-    hundredth in "20 %". `is_active` is whether it counts the parameters used for one token ("37B active").
+    hundredth in "20 %". `is_active` is whether it counts the parameters used for one token ("37B active",
+    or "A37B" as in the names of models).
     """
 
     text: str
@@ -96,7 +99,7 @@ def read_number(text: str, units: Mapping[str, int] = UNITS) -> PublishedNumber:
     unit_name = match["unit"] or ""
     if unit_name and unit_name != "%" and unit_name not in units:
         raise ValueError(f"unknown unit `{unit_name}`; expected one of {', '.join(units)}")
-    is_active = match["active"] is not None
+    is_active = match["active"] is not None or match["prefix"] is not None
     unit = Fraction(1, 100) if unit_name == "%" else Fraction(units[unit_name] if unit_name else 1)
     if match["exponent"]:
         unit *= 10 ** int(match["exponent"])
@@ -175,7 +178,7 @@ def format_rounded(value: Fraction | int, number: PublishedNumber, digits: int) 
     text = ("-" if scaled < 0 else "") + (
         f"{integer:,}.{decimals:0{decimal_places}}" if decimal_places > 0 else f"{integer:,}"
     )
-    unit_name = re.search(r"\s*(?:[A-Za-z]+|%)(?=\s*\??(?:\s+active)?$)", number.text)
+    unit_name = re.search(rf"\s*(?:[A-Za-z]+|%)(?=\s*\??(?:{_ACTIVE})?$)", number.text)
     return text + (unit_name[0] if unit_name else "")
 
 

@@ -17,6 +17,7 @@ def contents(explanation: Explanation) -> Document:
         "model": explanation.model,
         "total": explanation.total,
         "active": explanation.active,
+        "active_without_tables": explanation.active_without_tables,
         "number": {"text": explanation.number.text, "value": as_plain_number(explanation.number.value)},
         "tried": {"conventions": explanation.conventions, "deviations": explanation.depth},
         "answers": [
@@ -29,6 +30,7 @@ def contents(explanation: Explanation) -> Document:
                 "nearest": list(map(_match_entry, answer.nearest)),
                 "cut_off": answer.cut_off,
                 "active_cut_off": answer.active_cut_off,
+                "active_without_tables_cut_off": answer.active_without_tables_cut_off,
             }
             for answer in explanation.answers
         ],
@@ -84,6 +86,9 @@ def _remarks(explanation: Explanation, answer: ReadingMatches) -> list[str]:
     counts = [("plain count", explanation.total)] * answer.cut_off
     if answer.active_cut_off and explanation.active is not None:
         counts.append(("count of active parameters", explanation.active))
+    if answer.active_without_tables_cut_off and explanation.active_without_tables is not None:
+        noun = "count of active parameters without the tables that are only read"
+        counts.append((noun, explanation.active_without_tables))
     for noun, count in counts:  # none for an exact number
         digits = number(answer.reading.digits or 0, "significant digit")
         lines.append(f"truncated rather than rounded to {digits}, the {noun} {count:,} is {explanation.number.text}")

@@ -367,7 +367,7 @@ class Solver:
 
     def translate(self, message: str) -> str:
         """Replace the symbols in a message by their meanings, and indices in addresses as in the terms of a formula."""
-        message = re.sub(r"(?<![^.`])\{([^{}]*)\}", lambda m: "*" if is_segment_index(m[1]) else f"({m[1]})", message)
+        message = re.sub(r"\{([^{}]*)\}", lambda m: "*" if is_segment_index(m[1]) else f"({m[1]})", message)
         for segment in self.segments.values():
             message = message.replace(str(segment.position), segment.variable)
         meanings = {n: to_text(m) for n, m in self._meanings().items()}

@@ -262,9 +262,12 @@ class SymbolicArithmetic(StaticArithmetic):
         for word, other_word in zip(words, other_words, strict=False):
             if word == other_word:
                 continue
-            if not (_is_index(word) and _is_index(other_word)):
-                return True
-            first, second = self._index_interval(word), self._index_interval(other_word)
+            part, other_part = _strip_common_ends(word, other_word)
+            if not (_is_index(part) and _is_index(other_part)):
+                if _have_different_text(part, other_part):
+                    return True
+                continue
+            first, second = self._index_interval(part), self._index_interval(other_part)
             if (
                 first
                 and second
@@ -291,7 +294,8 @@ class SymbolicArithmetic(StaticArithmetic):
 
     def _peel_iterations(self, segments: tuple[Segment, ...], parts: list[str], words: list[str]) -> None:
         """Process the iterations up to `words` singly in the first loop in which they differ from `parts`."""
-        part, word = next(((p, w) for p, w in zip(parts, words, strict=False) if p != w), ("", ""))
+        pair = next((pair for pair in zip(parts, words, strict=False) if pair[0] != pair[1]), ("", ""))
+        part, word = _strip_common_ends(*pair)
         for segment in segments:
             if segment.text == part:
                 interval = self._index_interval(word)
@@ -301,6 +305,26 @@ class SymbolicArithmetic(StaticArithmetic):
                 singles = begin - segment.first
                 if isinstance(singles, int):
                     self.solver.divide_loop(segment, prefix=singles)
+
+
+def _strip_common_ends(word: str, other: str) -> tuple[str, str]:
+    """Return two words of addresses without the text that both begin and end with; indices in braces stay whole."""
+    prefix = _prefix_length(word.partition("{")[0], other.partition("{")[0])
+    word, other = word[prefix:], other[prefix:]
+    suffix = _prefix_length(word.rpartition("}")[2][::-1], other.rpartition("}")[2][::-1])
+    return word[: len(word) - suffix], other[: len(other) - suffix]
+
+
+def _prefix_length(text: str, other: str) -> int:
+    return next((k for k, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), min(len(text), len(other)))
+
+
+def _have_different_text(word: str, other: str) -> bool:
+    """Whether words of addresses differ regardless of the numbers in braces in them."""
+    if "{" not in word + other:
+        return True
+    ends = [(a, b) for a, b in ((word[:1], other[:1]), (word[-1:], other[-1:])) if a and b]
+    return any(a != b and not any(c.isdigit() or c in "{}" for c in a + b) for a, b in ends)
 
 
 def _distinguishes(walker: NumberEvaluator, index: nodes.Expr, segment: Segment) -> bool:

@@ -10,7 +10,7 @@ from archspec.analysis.search.columns import Array, Scalar, as_exact, numpy
 from archspec.analysis.search.compilations import Compiler, open_pool
 from archspec.analysis.search.conditions import Expression, evaluate_expression, parse_condition, read_expression
 from archspec.analysis.search.plot import Plot, PlotPoint
-from archspec.analysis.search.quantities import PARAMS, Quantity, count_matching, measure
+from archspec.analysis.search.quantities import PARAMS, SIGNATURES, Quantity, count_matching, measure
 from archspec.analysis.search.result import Design, SearchResult
 from archspec.analysis.search.search import Collector, Progress, SelectedDesigns, examine
 from archspec.analysis.search.space import Designs, Space, build_space
@@ -54,7 +54,7 @@ def search(
 
     `spec` and `overrides` are as for `archspec.load`, except that `spec` cannot be a Model. `vary` has the values of
     the varied hyperparameters: a sequence (`range(2, 25)`, `["OneLayer", "OtherLayer"]`), or text: a range with its end
-    (`"2..24"`, `"256..1024:64"`), a list, or an expression over varied hyperparameters (`"hidden // 64"`). `where` are
+    (`"2..24"`, `"256..1024:64"`), a list, or an expression over varied names (`"hidden // 64"`), which may be helpers. `where` are
     conditions (`"params < 30M"`), `best` are expressions to maximize (`"layers"`, `"-params"`), and `near` is an
     expression with its target value (`"params = 50M"`). With `all`, `every` of the result has all designs that satisfy
     the conditions. `jobs` processes compile designs without formulas. `progress` is called with the numbers of examined
@@ -74,8 +74,9 @@ def search(
             raise make_error("usage", f"`{name}` is both set and varied", help="remove one of the two options")
     compiler = Compiler(locate(spec), overrides or {})
     model = compiler.compile({})
-    _check_names(model, vary)
-    design_space = build_space(vary, model.hyperparameters)
+    _check_varied(vary)
+    design_space = build_space(vary, dict.fromkeys([*model.hyperparameters, *vary]))
+    compiler.helpers = _find_helpers(model, design_space)
     others = [name for name in model.hyperparameters if name not in vary]
 
     def read(text: str, label: str) -> Expression:
@@ -119,6 +120,7 @@ def search(
         tuple(check.imports),
         _build_plot(model.name, design_space, designs, collector, goals),
         _build_columns(design_space, every, figures) if every is not None else None,
+        tuple(name for name in design_space.names if name in compiler.helpers),
     )
 
 
@@ -136,17 +138,26 @@ def _as_list(texts: str | Sequence[str]) -> list[str]:
     return [texts] if isinstance(texts, str) else list(texts)
 
 
-def _check_names(model: Model, vary: Mapping[str, object]) -> None:
-    """Raise ArchError for a name that is not a hyperparameter of the model."""
+def _check_varied(vary: Mapping[str, object]) -> None:
     if not vary:
         raise make_error(
             "usage", "no hyperparameters to vary", help="use `--vary NAME=VALUES`, such as `--vary layers=2..24`"
         )
-    for name in vary:
-        if name not in model.hyperparameters:
+
+
+def _find_helpers(model: Model, space: Space) -> frozenset[str]:
+    """Return the varied names that are not hyperparameters: they occur in the values of others.
+
+    Raises ArchError for a name that does not.
+    """
+    used = {name for expression in space.derived.values() for name in expression.names}
+    helpers = [name for name in space.names if name not in model.hyperparameters]
+    for name in helpers:
+        if name not in used or name in SIGNATURES:
             help = suggest(name, [*model.hyperparameters])
             choices = f"hyperparameters: {', '.join(model.hyperparameters)}"
             raise make_error("usage", f'unknown hyperparameter `{name}` of "{model.name}"', help=help or choices)
+    return frozenset(helpers)
 
 
 def _check_quantity(model: Model, quantity: Quantity) -> None:

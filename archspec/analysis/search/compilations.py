@@ -41,15 +41,20 @@ class Refusal(Record):
 
 
 class Compiler:
-    """Compiler of the designs of a spec, all with the same `overrides`."""
+    """Compiler of the designs of a spec, all with the same `overrides`.
+
+    `helpers` are varied names that only occur in the values of hyperparameters.
+    """
 
     def __init__(self, location: Location, overrides: Mapping[str, PlainValue]) -> None:
         self.location = read_once(location, Report()) if location.kind == "stream" else location
         self.overrides = dict(overrides)
+        self.helpers: frozenset[str] = frozenset()
 
     def compile(self, values: Mapping[str, PlainValue]) -> Model:
         """Compile a design. Raises ArchError if the spec refuses it."""
-        return compile_location(self.location, {**self.overrides, **values})[0]
+        settings = {name: value for name, value in values.items() if name not in self.helpers}
+        return compile_location(self.location, {**self.overrides, **settings})[0]
 
     def measure(self, values: Mapping[str, PlainValue], quantities: Sequence[Quantity]) -> Measurement:
         """Return the quantities of a design, or why the spec refuses it. Raises ArchError for all other errors."""

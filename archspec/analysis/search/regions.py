@@ -62,13 +62,12 @@ class Regions:
         share.
         """
         fixed_integers = fixed_integers or {}
-        flag_name = next(
-            (name for name, column in designs.columns.items() if column.is_flag and name not in fixed_integers), None
-        )
+        columns = {name: column for name, column in designs.columns.items() if name not in self.compiler.helpers}
+        flag_name = next((name for name, column in columns.items() if column.is_flag and name not in fixed_integers), None)
         if flag_name is not None:
             yield from self._divide_by_value(designs, fixed_integers, flag_name)
             return
-        open = [name for name in designs.columns if name not in fixed_integers]
+        open = [name for name in columns if name not in fixed_integers]
         if not len(designs):
             return
         formulas = (

@@ -114,6 +114,9 @@ def _facts(result: SearchResult) -> list[str]:
     hidden = sum([*tally.refusals.values()][MAX_REASONS:])
     reasons[MAX_REASONS:] = [f"{hidden:,} for other reasons"] if hidden else []
     facts += [f"refused: {reason}" for reason in reasons]
+    if result.helpers:
+        names = listed([f"`{name}`" for name in result.helpers])
+        facts.append(f"not hyperparameters, but used in the values of hyperparameters: {names}")
     if tally.is_interrupted:
         facts.insert(0, "interrupted: the designs found so far are listed")
     if tally.compiled:

@@ -33,7 +33,7 @@ class SearchResult(Result):
     `tally` has the numbers of designs, and `found` is the number of chosen designs. `designs` are the first of the
     chosen designs, each compiled from its `line`. `every` has the values of all designs that satisfy the conditions,
     as arrays by name, or None if they were not collected. `imports` are names of the standard library that the lines
-    need in addition to those that the spec imports.
+    need in addition to those that the spec imports. `helpers` are the varied names that are not hyperparameters.
     """
 
     model: str
@@ -49,6 +49,7 @@ class SearchResult(Result):
     imports: tuple[str, ...]
     plotted: Plot | None
     every: dict[str, Array] | None
+    helpers: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Search of {self.model!r}: {self.tally.answers:,} of {self.tally.designs:,} designs>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from archspec.analysis.diff.api import diff
 from archspec.analysis.variant.lines import find_imports, format_model_statement
@@ -29,17 +29,17 @@ Import = tuple[str, str]
 """The source of an import as a spec writes it, and the imported name, with its alias if it has one."""
 
 
-def new_spec(path: str, model: Model, overrides: Mapping[str, PlainValue], block: str | None = None) -> str:
+def new_spec(path: str, model: Model, overrides: Mapping[str, PlainValue], blocks: Sequence[str] = ()) -> str:
     """Return the text of a spec at `path` with a variant of a model: imports, the model, and its parameter count.
 
-    The model was compiled with `overrides`. `block` names a definition to copy, or a hyperparameter with a definition
-    as its value; definitions of the model that use it are copied too. The text has been compiled to an equal model.
+    The model was compiled with `overrides`. `blocks` name definitions to copy, or hyperparameters with a definition as
+    their value; definitions of the model that use them are copied too. The text has been compiled to an equal model.
 
     Raises ArchError for a definition that the model does not use or that cannot be copied.
     """
     file = _NewFile(path, get_compilation(model))
     values = dict(overrides)
-    copied = file.find_copies(block) if block is not None else []
+    copied = file.find_copies(blocks)
     for name in file.find_replaced(copied, values):
         values[name] = file.definition_name(name)
     text = file.text(model, values, copied)
@@ -69,11 +69,9 @@ class _NewFile:
         assert isinstance(target, Definition)
         return target
 
-    def find_copies(self, block: str) -> list[Definition]:
-        """Return the definition to copy, its users, and used definitions that cannot be imported."""
-        copies = [self._definition(block)]
-        if copies[0] not in self._reachable_definitions():
-            raise make_error("usage", f"`{block}` is not used by {self.callee.name}", help=self._choices_help())
+    def find_copies(self, blocks: Iterable[str]) -> list[Definition]:
+        """Return the definitions to copy, their users, and used definitions that cannot be imported."""
+        copies = list(dict.fromkeys(map(self._reachable_definition, blocks)))
         values = {definition for _, definition in self._values()}
         for definition in copies:  # grows; the value of a hyperparameter can be set without copying its users
             if definition not in values:
@@ -96,6 +94,12 @@ class _NewFile:
 
     def _values(self) -> list[tuple[str, Definition]]:
         return [(name, value) for name, value in self.compilation.values.items() if isinstance(value, Definition)]
+
+    def _reachable_definition(self, block: str) -> Definition:
+        definition = self._definition(block)
+        if definition not in self._reachable_definitions():
+            raise make_error("usage", f"`{block}` is not used by {self.callee.name}", help=self._choices_help())
+        return definition
 
     def _definition(self, block: str) -> Definition:
         value: Value = self.compilation.values.get(block)

@@ -277,8 +277,7 @@ def _check(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         help="a spec file, a directory of spec files, a configuration, or `-` for standard input",
     )
-    add_reading(parser)
-    parser.add_argument("--strict", action="store_true", help="treat warnings as errors (exit with status 1)")
+    add_reading(parser, "treat warnings as errors (exit with status 1), and ")
     parser.add_argument(
         "--format", choices=("text", "json", "sarif", "github"), default="text", help="output format (default: text)"
     )
@@ -381,7 +380,14 @@ def _new(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the spec to write")
     parser.add_argument("--from", metavar="SPEC", required=True, dest="spec", help=SPEC)
     add_set(parser, "NAME=VALUE", "override a hyperparameter")
-    parser.add_argument("--block", metavar="NAME", help="copy a definition of the model into FILE, ready to edit")
+    parser.add_argument(
+        "--block",
+        metavar="NAME",
+        action="append",
+        default=[],
+        dest="blocks",
+        help="copy a definition of the model into FILE, ready to edit; repeat it for several",
+    )
     add_reading(parser)
     parser.add_argument("--force", action="store_true", help="overwrite a file")
 

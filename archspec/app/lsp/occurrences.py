@@ -321,7 +321,7 @@ class _Body:
             start = self.file.text.find(segment.text, segment.start, segment.end)
             symbol = symbols[index] if index < len(symbols) else None
             index += bool(segment.text) + (segment.number is not None)
-            if segment.text and start >= 0 and symbol is not None:
+            if segment.text and not segment.names and start >= 0 and symbol is not None:
                 is_last = index == len(pattern)
                 end = start + len(segment.text)
                 yield Occurrence(start, end, symbol, defines and is_last, node if is_last else None)

@@ -50,6 +50,8 @@ class Containers:
         for segment in where.segments[:-1]:
             if isinstance(segment, str):
                 parts.append(segment)
+            elif isinstance(segment, nodes.WordWithIndex):
+                return  # an open container
             else:
                 words = set(walk.local_names(segment))
                 if words & variables or not words <= set(self.scope.env):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from archspec.codegen.expressions.number_functions import call, compose, operation, range_of
 from archspec.codegen.python.trees import apply, bind, literal, name, names_in, negated, partial, py, sequence
-from archspec.codegen.scope.attribute_paths import Part, address
+from archspec.codegen.scope.attribute_paths import Part, address, join_parts
 from archspec.codegen.scope.scope import Input, Scope, SourceNode, counts_as
 from archspec.codegen.scope.values import STATIC, CodeValue
 from archspec.compiler.elaborate.trace import AppliedNode, prebound_hyperparameters
@@ -229,8 +229,10 @@ class StaticCode:
         """The parts of an address; an index that is an expression stays one."""
         return [segment if isinstance(segment, str) else self.part(segment) for segment in where.segments]
 
-    def part(self, index: nodes.Expr) -> Part:
-        """An index as part of an address."""
+    def part(self, index: nodes.Expr | nodes.WordWithIndex) -> Part:
+        """An index, or a word with indices, as part of an address."""
+        if isinstance(index, nodes.WordWithIndex):
+            return join_parts([part if isinstance(part, str) else self.part(part) for part in index.parts])
         code = self.code(index)
         return str(code.value) if isinstance(code, ast.Constant) else code
 

@@ -8,6 +8,7 @@ of the definition is *open*: what lies in it is reached by its address as text.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -19,11 +20,19 @@ Pattern = tuple[str, ...]
 """An address with "#" in the place of every number."""
 
 Part = str | ast.expr
-"""A word of an address, or the expression of a number in it."""
+"""A word of an address, or the expression of a number in it; an f-string is a word with numbers in it."""
 
 
 def pattern_of(parts: Iterable[Part]) -> Pattern:
     return tuple("#" if isinstance(p, ast.expr) or p.isdigit() else p for p in parts)
+
+
+def _matches(part: Part, word: str) -> bool:
+    """Whether a word is a part, in which the numbers that are expressions may be any."""
+    if isinstance(part, ast.JoinedStr):
+        texts = [re.escape(str(v.value)) if isinstance(v, ast.Constant) else "[0-9]+" for v in part.values]
+        return re.fullmatch("".join(texts), word) is not None
+    return word.isdigit() if isinstance(part, ast.expr) else part == word
 
 
 class AttributePath(NamedTuple):
@@ -49,7 +58,7 @@ class AttributePaths:
 
     `lists`, `dicts` and `open` are the containers of each kind that are no plain modules; `always` what is owned in
     every use, under addresses without numbers. Containers with names in `shared` are open: a base class or a derived
-    class fills them too.
+    class fills them too. Those in `open` are open as well.
     """
 
     def __init__(
@@ -58,11 +67,12 @@ class AttributePaths:
         is_contiguous: Callable[[Pattern], bool] = lambda _: True,
         is_split: Callable[[Pattern], bool] = lambda _: False,
         shared: Iterable[str] = (),
+        open: Iterable[Pattern] = (),
     ) -> None:
         self.members: dict[Pattern, dict[Pattern, list[Module | ModuleTensor]]] = {}
         self.lists: set[Pattern] = set()
         self.dicts: set[Pattern] = set()
-        self.open: set[Pattern] = set()
+        self.open: set[Pattern] = set(open)
         self.plain: set[Pattern] = set()
         for module in modules:
             self._add(module)
@@ -105,8 +115,10 @@ class AttributePaths:
     def found(self, parts: Sequence[Part]) -> list[Module | ModuleTensor]:
         """What is owned at an address in the uses; the numbers in it that are expressions may be any."""
         found: list[Module | ModuleTensor] = []
-        for words, targets in self.members.get(pattern_of(parts), {}).items():
-            if all(isinstance(part, ast.expr) or part == word for part, word in zip(parts, words, strict=True)):
+        is_word = any(isinstance(part, ast.JoinedStr) for part in parts)
+        members = self.members.values() if is_word else [self.members.get(pattern_of(parts), {})]
+        for words, targets in (item for group in members for item in group.items()):
+            if len(parts) == len(words) and all(map(_matches, parts, words)):
                 found += [target for target in targets if not any(target is other for other in found)]
         return found
 
@@ -120,7 +132,8 @@ class AttributePaths:
         pattern = pattern_of(parts)
         last = parts[-1]
         is_mixed = len(self._tables(parts)) > 1
-        if self.is_open(pattern) or (is_mixed and not (isinstance(last, str) and is_plain(last))):
+        is_word = any(isinstance(part, ast.JoinedStr) for part in parts)
+        if is_word or self.is_open(pattern) or (is_mixed and not (isinstance(last, str) and is_plain(last))):
             if is_mixed or any(isinstance(part, str) and is_hidden(part) for part in parts):
                 code: ast.expr = apply(name("part_at"), [root, address(parts)])
             else:
@@ -158,14 +171,25 @@ def item(container: ast.expr, key: ast.expr) -> ast.expr:
 
 def address(parts: Sequence[Part]) -> ast.expr:
     """An address as a string, with the numbers that are expressions filled in."""
-    if not any(isinstance(p, ast.expr) for p in parts):
-        return literal(".".join(str(p) for p in parts))
+    dotted = [piece for part in parts for piece in (".", part)][1:]
+    text = join_parts(dotted)
+    return literal(text) if isinstance(text, str) else text
+
+
+def join_parts(parts: Sequence[Part]) -> Part:
+    """Parts as one word: text, or an f-string."""
     values: list[ast.expr] = []
-    for i, part in enumerate(parts):
-        dot = "." if i else ""
-        if isinstance(part, ast.expr):
-            values += [ast.Constant(dot)] if dot else []
-            values.append(ast.FormattedValue(part, -1, None))
+    for part in parts:
+        if isinstance(part, ast.JoinedStr):
+            pieces = part.values
         else:
-            values.append(ast.Constant(dot + part))
-    return ast.JoinedStr(values)
+            pieces = [ast.Constant(part) if isinstance(part, str) else ast.FormattedValue(part, -1, None)]
+        for piece in pieces:
+            match values[-1:], piece:
+                case [ast.Constant(value=str(before))], ast.Constant(value=str(after)):
+                    values[-1] = ast.Constant(before + after)
+                case _:
+                    values.append(piece)
+    if all(isinstance(value, ast.Constant) for value in values):
+        return "".join(str(value.value) for value in values if isinstance(value, ast.Constant))
+    return ast.JoinedStr([value for value in values if not (isinstance(value, ast.Constant) and value.value == "")])

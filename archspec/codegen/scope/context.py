@@ -11,7 +11,7 @@ from archspec.codegen.python.trees import literal, name, sequence
 from archspec.codegen.python.trees import partial as bound
 from archspec.codegen.scope.attribute_paths import AttributePaths, Pattern, own_members
 from archspec.codegen.scope.constructor_arguments import ConstructorArguments
-from archspec.codegen.scope.contiguous import is_contiguous, is_split
+from archspec.codegen.scope.contiguous import is_contiguous, is_split, iter_word_containers
 from archspec.codegen.scope.names import RESERVED_FILE_NAMES, RESERVED_MODULE_NAMES, python_name
 from archspec.codegen.scope.operations import function_of
 from archspec.compiler.elaborate.trace import Trace
@@ -147,7 +147,8 @@ class Context:
             contiguous = partial(is_contiguous, form, self.trace)
             split = partial(is_split, definition, form, self.trace)
             shared = self._shared.get(definition, ())
-            self._places[definition] = AttributePaths(self.modules(definition), contiguous, split, shared)
+            containers = iter_word_containers(form)
+            self._places[definition] = AttributePaths(self.modules(definition), contiguous, split, shared, containers)
         return self._places[definition]
 
     def bases(self, definition: Definition) -> list[Definition]:

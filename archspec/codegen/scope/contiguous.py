@@ -20,6 +20,16 @@ def texts(address: nodes.Address) -> list[str]:
     return [segment if isinstance(segment, str) else "0" for segment in address.segments]
 
 
+def iter_word_containers(form: ResolvedDefinition) -> Iterator[Pattern]:
+    """Yield the containers of what is declared at a word with an index in it, `"bucket_{i}"`."""
+    for site in walk.iter_declaration_sites(form.body):
+        address = site.declaration.what.address
+        for end, segment in enumerate(address.segments):
+            if isinstance(segment, nodes.WordWithIndex):
+                yield pattern_of(texts(address)[:end])
+                break
+
+
 def _inside(form: ResolvedDefinition, trace: Trace, pattern: Pattern) -> Iterator[DeclarationSite]:
     """What is declared at, or inside, addresses of a pattern in some use."""
     for site in walk.iter_declaration_sites(form.body):
@@ -63,7 +73,7 @@ def is_contiguous(form: ResolvedDefinition, trace: Trace, container: Pattern) ->
     return all(_covers(guards) for _, guards in counted.values())
 
 
-def _is_index(number: nodes.Expr, loop: nodes.Loop) -> bool:
+def _is_index(number: nodes.Expr | nodes.WordWithIndex, loop: nodes.Loop) -> bool:
     return isinstance(number, nodes.Local) and number.name == loop.variable
 
 
@@ -108,7 +118,7 @@ def is_split(definition: Definition, form: ResolvedDefinition, trace: Trace, num
 
 
 def _numbers(
-    definition: Definition, segments: Sequence[str | nodes.Expr], loops: Sequence[EnclosingLoop]
+    definition: Definition, segments: Sequence[str | nodes.Expr | nodes.WordWithIndex], loops: Sequence[EnclosingLoop]
 ) -> Numbers | None:
     """The numbers in an address; None if two iterations of the loops around it could meet there."""
     found: list[str | tuple[int, str]] = []
@@ -117,6 +127,8 @@ def _numbers(
         if isinstance(segment, str):
             found.append(segment)
             continue
+        if isinstance(segment, nodes.WordWithIndex):
+            return None
         which = _counted(definition, segment, [around.loop.variable for around in loops])
         if which is None:
             return None

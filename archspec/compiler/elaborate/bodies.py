@@ -221,14 +221,23 @@ class BodyInterpreter(ApplicationInterpreter):
         def collect(name: str, part: CollectedTensor | None) -> None:
             parts[name].append(part)
 
+        iterations = 0
+
+        def run_iteration() -> None:
+            nonlocal iterations
+            iterations += 1
+            self.visit(statement.body)
+
         enclosing_collect, self.collect = self.collect, collect
         done = self.program.numbers.iterate(
-            self, statement.loop, statement.binds, lambda: self.visit(statement.body), length, check.add_iteration
+            self, statement.loop, statement.binds, run_iteration, length, check.add_iteration
         )
         self.collect = enclosing_collect
         if done:
             check.report()
-            self.env.update({name: stack_collected(self, statement, values) for name, values in parts.items()})
+            self.env.update(
+                {name: stack_collected(self, statement, values, iterations) for name, values in parts.items()}
+            )
         else:
             self.env.update(dict.fromkeys((*statement.binds, *statement.collects), POISON))
         self.env.pop(statement.loop.variable, None)

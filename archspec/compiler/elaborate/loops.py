@@ -298,7 +298,7 @@ def collect_value(interpreter: ApplicationInterpreter, expr: nodes.Collect) -> C
 
 
 def stack_collected(
-    interpreter: ApplicationInterpreter, statement: nodes.For, parts: Sequence[CollectedTensor | None]
+    interpreter: ApplicationInterpreter, statement: nodes.For, parts: Sequence[CollectedTensor | None], iterations: int
 ) -> Value:
     """Stack the values collected by the iterations along the new axis; return `none` if there are none."""
     collected = [part for part in parts if part is not None]
@@ -316,6 +316,9 @@ def stack_collected(
     (value, axis), attributes = collected[0], dict[str, Value](axis=collected[0][1])
     if isinstance(first, Polynomial) or isinstance(last, Polynomial):
         assert isinstance(first, int | Polynomial) and isinstance(last, int | Polynomial)
+        if len(parts) != iterations:
+            message = "cannot count the iterations that collect a value while their number is open"
+            return interpreter.fault("no-formula", message, location)
         count = last - first
         # The iteration count is open: these values represent those of all iterations.
         shape, span = (*value.type.shape[:axis], count, *value.type.shape[axis:]), interpreter.unit.span(location)

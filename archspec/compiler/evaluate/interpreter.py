@@ -297,20 +297,25 @@ class Interpreter(Visitor):
                 return f"{address.before}{number}{address.after}"
         words: list[str] = []
         for segment in address.segments:
-            if isinstance(segment, str):
-                words.append(segment)
-                continue
-            index = self.value(segment)
-            if index is POISON:
-                return None
-            text = self.program.numbers.index_text(index)
-            if text is None:
-                what = describe(index) if index is not DYNAMIC else "a value that depends on an input"
-                message = f"expected a non-negative integer as address index, found {what}"
-                self.fault("wrong-kind", message, segment.at)
-                return None
-            words.append(text)
+            texts: list[str] = []
+            for part in segment.parts if isinstance(segment, nodes.WordWithIndex) else (segment,):
+                text = part if isinstance(part, str) else self._index_text(part)
+                if text is None:
+                    return None
+                texts.append(text)
+            words.append("".join(texts))
         return ".".join(words)
+
+    def _index_text(self, expr: nodes.Expr) -> str | None:
+        """Return the text of an index in an address; None after reporting an error."""
+        index = self.value(expr)
+        if index is POISON:
+            return None
+        text = self.program.numbers.index_text(index)
+        if text is None:
+            what = describe(index) if index is not DYNAMIC else "a value that depends on an input"
+            self.fault("wrong-kind", f"expected a non-negative integer as address index, found {what}", expr.at)
+        return text
 
     # Applications
 

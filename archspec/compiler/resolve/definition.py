@@ -421,17 +421,9 @@ class _DefinitionResolver:
         for target in targets:
             scope.bind(target.text, "value", self.unit.span(target))
         scope.computed |= collects
-        if targets:
-            self._report_declarations(body)
-        declares, selects = any(map(_may_declare, body)), _has_indexed_read(body, loop.variable)
+        declares = any(map(_may_declare, body))
+        selects = any(declarations(body)) or _has_indexed_read(body, loop.variable)
         return nodes.For(statement, loop, body, binds, tuple(sorted(collects)), declares, selects)
-
-    def _report_declarations(self, body: tuple[nodes.Statement, ...]) -> None:
-        """Report the first declaration in a loop that collects values."""
-        for declaration in declarations(body):
-            message, help = "a loop that collects cannot declare anything", "declare and apply it outside the loop"
-            self.scope.fault("ownership", message, declaration.what.at, help=help)
-            return
 
 
 def _loop_statements(body: tuple[tree.Statement, ...]) -> Iterator[tree.Statement]:
@@ -443,10 +435,13 @@ def _loop_statements(body: tuple[tree.Statement, ...]) -> Iterator[tree.Statemen
 
 
 def _has_indexed_read(body: tuple[nodes.Statement, ...], index: str) -> bool:
-    """Whether a statement reads an address with the index `index`."""
+    """Whether a statement reads an address with the index `index`, or applies an address."""
     return any(
-        isinstance(expr, nodes.AddressReference)
-        and any(index in walk.local_names(position) for position in expr.address.indices())
+        (
+            isinstance(expr, nodes.AddressReference)
+            and any(index in walk.local_names(position) for position in expr.address.indices())
+        )
+        or (isinstance(expr, nodes.Apply) and isinstance(expr.callee, nodes.AddressReference))
         for statement in walk.iter_statements(body)
         for root in walk.statement_expressions(statement)
         for expr in walk.iter_expressions(root)

@@ -26,6 +26,7 @@ from archspec.compiler.resolve.unit import Definition, address_pattern, covers, 
 from archspec.core.diagnostics import StopCompilation
 from archspec.ir.ops import OPS
 from archspec.language.syntax import tree
+from archspec.language.syntax.expressions import INDEX_IN_WORD
 
 MAX_SEGMENTS = 64
 MAX_ADDRESS_LENGTH = 500
@@ -137,10 +138,16 @@ class Expressions:
     # Addresses
 
     def address(self, node: tree.Address) -> nodes.Address:
-        segments: list[str | nodes.Expr] = []
+        segments: list[str | nodes.Expr | nodes.WordWithIndex] = []
         words: list[str] = []
         for segment in node.segments:
-            if segment.number is None:
+            if segment.names:
+                texts = INDEX_IN_WORD.split(segment.text)  # with the names at odd positions
+                parts: list[str | nodes.Expr] = [*texts]
+                parts[1::2] = map(self.resolve, segment.names)
+                segments.append(nodes.WordWithIndex(segment, tuple(parts)))
+                words.append("\0".join(texts[::2]))
+            elif segment.number is None:
                 segments.append(segment.text)
                 words.append(segment.text)
             else:
@@ -151,11 +158,12 @@ class Expressions:
             self.scope.fault("budget", message, node)
             raise StopCompilation
         text = ".".join(words)
-        indices = [segment for segment in segments if not isinstance(segment, str)]
+        address = nodes.Address(node, tuple(segments), None, "", None, "")
+        indices = [*address.indices()]
         if not indices:
             return nodes.Address(node, tuple(segments), text, text, None, "")
         if len(indices) > 1 or not isinstance(indices[0], nodes.Local):
-            return nodes.Address(node, tuple(segments), None, "", None, "")
+            return address
         before, _, after = text.partition("\0")
         return nodes.Address(node, tuple(segments), None, before, indices[0].name, after)
 

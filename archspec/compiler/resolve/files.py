@@ -321,7 +321,8 @@ def _expand_hyperparameters(
         span = definition.unit.span(entry)
         if entry.name == "..":
             inherited = _load_inherited(definition, entry, report, path)
-            result.update(inherited.hyperparameters if inherited is not None else {})
+            for parameter in inherited.hyperparameters.values() if inherited is not None else ():
+                result = _add_hyperparameter(result, parameter)
         elif entry.name in own_spans:
             _report_redefinition(report, "hyperparameter", entry.name, span, own_spans[entry.name])
         else:
@@ -336,10 +337,12 @@ def _add_hyperparameter(parameters: dict[str, Hyperparameter], new: Hyperparamet
     If its default uses a hyperparameter that follows, it moves to the end, before the inherited hyperparameters whose
     defaults depend on it.
     """
+    if new.name not in parameters:
+        return {**parameters, new.name: new}
     names = list(parameters)
-    later = names[names.index(new.name) :] if new.name in parameters else []
+    later = names[names.index(new.name) :]
     parameters = {**parameters, new.name: new}
-    if later and not _default_uses(new, later[1:]):
+    if not _default_uses(new, later[1:]):
         return parameters
     moved_names = [new.name]
     for name in later[1:]:

@@ -129,15 +129,22 @@ class Length(Node):
     value: Expr
 
 
+class WordWithIndex(Node):
+    """`"bucket_{i}"`, a segment of an address: text, and the expressions of indices."""
+
+    at: tree.Segment
+    parts: tuple[str | Expr, ...]
+
+
 class Address(Node):
-    """An address; a segment is text, or an expression for an index.
+    """An address; a segment is text, an expression for an index, or a word with indices in it.
 
     `fixed` is the text of an address without an index. If the only index is a name, the most frequent case, `variable`
     is its name, and `before` and `after` are the text around it.
     """
 
     at: tree.Address
-    segments: tuple[str | Expr, ...]
+    segments: tuple[str | Expr | WordWithIndex, ...]
     fixed: str | None
     before: str
     variable: str | None
@@ -145,7 +152,9 @@ class Address(Node):
 
     def indices(self) -> Iterator[Expr]:
         """Yield the expressions of the indices."""
-        return (segment for segment in self.segments if not isinstance(segment, str))
+        for segment in self.segments:
+            parts = segment.parts if isinstance(segment, WordWithIndex) else (segment,)
+            yield from (part for part in parts if not isinstance(part, str))
 
 
 class AddressReference(Node):
@@ -432,7 +441,8 @@ class If(Node):
 class For(Node):
     """`for i in 0..n { }`; `binds` are the names that it assigns, `collects` the names in which it collects values.
 
-    `declares`: an iteration may affect declarations. `selects`: an iteration reads an address with the index.
+    `declares`: an iteration may affect declarations. `selects`: an iteration declares something, applies an address, or
+    reads one with the index, so each is compiled.
     """
 
     at: tree.For

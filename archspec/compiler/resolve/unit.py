@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Patterns of addresses, in which an index matches any number.
 
 Pattern = tuple[str | None, ...]
-"""An address with None for each index."""
+"""An address with None for each index, and for each word with an index in it."""
 
 
 def address_pattern(address: tree.Address) -> Pattern:
@@ -27,7 +27,7 @@ def address_pattern(address: tree.Address) -> Pattern:
     words: list[str | None] = []
     for segment in address.segments:
         if segment.text:
-            words.append(segment.text)
+            words.append(None if segment.names else segment.text)
         if segment.number is not None:
             words.append(None)
     return tuple(words)

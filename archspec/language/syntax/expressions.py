@@ -70,7 +70,9 @@ def check_depth(node: N) -> N:
 
 # Addresses ------------------------------------------------------------------------------------------------------------
 
-INVALID_SEGMENT = re.compile(r"[.\[\]\s\"\\@#:*]|[^ -~]")  # `@ # : *` are reserved in the names of graph nodes
+INVALID_SEGMENT = re.compile(r"[.\[\]{}\s\"\\@#:*]|[^ -~]")  # `@ # : *` are reserved in the names of graph nodes
+INDEX_IN_WORD = re.compile(r"\{([A-Za-z_]\w*)\}", re.ASCII)
+_ADJACENT_INDICES = re.compile(r"\}[0-9]*\{")  # different numbers could make the same word
 
 
 def place(children: Children) -> Expr:
@@ -92,7 +94,7 @@ def _address(node: Expr, suffix: tuple[tree.Segment, ...]) -> tree.Address:
     numbers: list[tree.Segment] = []
     base = node
     while isinstance(base, tree.Subscript):
-        numbers.append(tree.Segment(base.value.end, base.end, "", base.position))
+        numbers.append(tree.Segment(base.value.end, base.end, "", base.position, ()))
         base = base.value
     text = base.text if isinstance(base, Name) else base.value if isinstance(base, tree.Literal) else ""
     first = _segment(base.start, base.end, str(text))
@@ -106,16 +108,23 @@ def segment(children: Children) -> tree.Segment:
 
 
 def _segment(start: int, end: int, text: str) -> tree.Segment:
-    if not text or INVALID_SEGMENT.search(text):
+    if not text or INVALID_SEGMENT.search(INDEX_IN_WORD.sub("", text)) or _ADJACENT_INDICES.search(text):
         message = f"invalid address segment `{text}`" if text else "empty address segment"
         help = 'quote each segment separately: `"in".weight`' if "." in text else None
+        if "{" in text:
+            help = 'write a name in braces, as in `"bucket_{i}"`; separate two of them by more than digits'
         raise ArchSyntaxError(message, start, end, help)
-    return tree.Segment(start, end, text, None)
+    quote = 1  # a segment with braces is quoted, without escapes
+    names = [
+        Name(start + quote + match.start(1), start + quote + match.end(1), match[1])
+        for match in INDEX_IN_WORD.finditer(text)
+    ]
+    return tree.Segment(start, end, text, None, tuple(names))
 
 
 def index(children: Children) -> tree.Segment:
     start, value, end = children
-    return tree.Segment(start.start, end.end, "", value)
+    return tree.Segment(start.start, end.end, "", value, ())
 
 
 # Declarations and calls -----------------------------------------------------------------------------------------------

@@ -86,10 +86,14 @@ class Subscript(SyntaxNode):
 
 
 class Segment(SyntaxNode):
-    """One segment of an address: a word or a number (`text`), or `[number]` (`number`; `text` is then empty)."""
+    """One segment of an address: a word or a number (`text`), or `[number]` (`number`; `text` is then empty).
+
+    `names` are the names in braces in a quoted word: `"bucket_{i}"`.
+    """
 
     text: str
     number: Expr | None
+    names: tuple[Name, ...]
 
 
 class Address(SyntaxNode):

@@ -20,7 +20,7 @@ def run(options: Namespace) -> int:
     refuse_existing(options.file, options.force)
     overrides = parse_overrides(options.settings)
     model = as_model(options.spec, overrides)
-    write_new_file(options.file, new_spec(options.file, model, overrides, options.block), options.force)
+    write_new_file(options.file, new_spec(options.file, model, overrides, options.blocks), options.force)
     origin = f"the same model as {model.name}{_format_overrides(options)}"
     write(f"{options.file}: {model.params.total:,} parameters, {origin}\n")
     write_diagnostics(model.warnings)
