@@ -79,7 +79,7 @@ def test_refusals_are_counted_by_reason(tmp_path: Path, columns: int) -> None:
     expected = {f"`n % 4 == 0` ({path}:7)": 4 * columns, f"`n > d` ({path}:8)": sum(d >= 8 for d in depths)}
     assert found.tally.refusals == {reason: number for reason, number in expected.items() if number}
     assert sum(found.tally.refusals.values()) == found.tally.refused
-    assert f"refused: {4 * columns} because of `n % 4 == 0`" in str(found)
+    assert f"refused: {4 * columns} designs: `n % 4 == 0`" in str(found)
 
 
 def test_a_line_is_the_design(folder: Path) -> None:

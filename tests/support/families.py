@@ -1,5 +1,6 @@
 """The mappings of configurations, as their files in `specs/configs` state them."""
 
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -33,10 +34,21 @@ def mapping(type: str) -> Mapping:
         documents.insert(0, document(documents[0]["like"]))
     included = sorted({name for each in documents for name in each.get("includes", ())})
     documents[:0] = [document(name) for name in ("_common", *included)]
-    architectures, entries = {}, {}
-    ignored = {f"{part}.{name}" for part in documents[-1].get("parts", ()) for name in document("_common")["ignored"]}
+    architectures: dict[str, Any] = {}
+    entries: dict[str, dict[str, Any]] = {}
+    stated = documents[-1].get("parts", {})
+    parts: dict[str, dict[str, str]] = stated if isinstance(stated, dict) else {part: {} for part in stated}
+    ignored = {f"{part}.{name}" for part in parts for name in document("_common")["ignored"]}
+    for part, entry in parts.items():
+        if "like" in entry:
+            like = mapping(entry["like"])
+            entries |= {f"{part}.{name}": field for name, field in like.fields.items() if "for" not in field}
+            ignored |= {f"{part}.{name}" for name in (*like.ignored, *like.fields)}
     for each in documents:
         architectures = each.get("architectures", architectures)
+        for pattern in each.get("without", ()):
+            entries = {name: entry for name, entry in entries.items() if not fnmatchcase(name, pattern)}
+            ignored = {name for name in ignored if not fnmatchcase(name, pattern)}
         entries |= each.get("fields", {})
         ignored.update(each.get("ignored", ()))
     fields = {alias: entry for name, entry in entries.items() for alias in (name, *entry.get("also", ()))}
