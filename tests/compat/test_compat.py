@@ -16,6 +16,15 @@ TOTALS = {
     "edition-2.arch": {"second": 163},
     "edition-3.arch": {"third": 1_797},
     "edition-4.arch": {"fourth": 144},
+    "families.arch": {
+        "pre-norm": 5_550,
+        "causal": 5_504,
+        "normed": 1_816,
+        "wide": 2_008,
+        "stack": 1_504,
+        "summaries": 20_072,
+        "gpt2": 1_776,
+    },
 }
 NEW_SPELLINGS = {
     "absent-output.arch": ("output", "write `?` after its shape"),
