@@ -63,7 +63,9 @@ class Regions:
         """
         fixed_integers = fixed_integers or {}
         columns = {name: column for name, column in designs.columns.items() if name not in self.compiler.helpers}
-        flag_name = next((name for name, column in columns.items() if column.is_flag and name not in fixed_integers), None)
+        flag_name = next(
+            (name for name, column in columns.items() if column.is_flag and name not in fixed_integers), None
+        )
         if flag_name is not None:
             yield from self._divide_by_value(designs, fixed_integers, flag_name)
             return
