@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import EllipsisType
+from typing import cast
 
 from archspec.core.diagnostics import Report, Source
 from archspec.ir.table import PlainValue
@@ -25,7 +26,7 @@ def parse_literal(text: str) -> PlainValue | EllipsisType:
     if _NUMBER_PATTERN.fullmatch(word):  # most values on a command line; the parser is not loaded
         return int(word) if word.removeprefix("-").isdigit() else float(word)
     expr = expression(Source("", text), Report())
-    return _literal_value(expr) if expr is not None else ...
+    return _literal_value(expr, text) if expr is not None else ...
 
 
 def expression(source: Source, report: Report) -> tree.Expr | None:
@@ -35,18 +36,26 @@ def expression(source: Source, report: Report) -> tree.Expr | None:
     return parse_expression(source, report)
 
 
-def definition_names(text: str) -> Iterator[str]:
-    """Yield the names in `Name` or `Name(n = 4)`, a definition with hyperparameters bound; none for any other text."""
-    if _NAME_PATTERN.fullmatch(text):
-        yield text
-    elif _CALL_PATTERN.match(text):
-        expr = expression(Source("", text), Report())
+def definition_names(value: object) -> Iterator[str]:
+    """Yield the names in `Name` or `Name(n = 4)`, a definition with hyperparameters bound, and in lists of these.
+
+    Any other value has none.
+    """
+    if isinstance(value, list | tuple):
+        for item in cast("Sequence[object]", value):
+            yield from definition_names(item)
+    elif not isinstance(value, str):
+        return
+    elif _NAME_PATTERN.fullmatch(value):
+        yield value
+    elif _CALL_PATTERN.match(value):
+        expr = expression(Source("", value), Report())
         if isinstance(expr, tree.Call) and isinstance(expr.callee, tree.Name):
             yield from names_in(expr)
 
 
-def _literal_value(expr: tree.Expr) -> PlainValue | EllipsisType:
-    """Return the value of a literal expression; Ellipsis for any other."""
+def _literal_value(expr: tree.Expr, text: str) -> PlainValue | EllipsisType:
+    """Return the value of a literal expression in `text`; Ellipsis for any other."""
     match expr:
         case tree.Literal():
             return expr.value
@@ -55,8 +64,19 @@ def _literal_value(expr: tree.Expr) -> PlainValue | EllipsisType:
         case tree.Unary(operator="-", operand=tree.Literal(value=int() | float() as number)) if number is not True:
             return -number
         case tree.ListLiteral():
-            items = [_literal_value(item) for item in expr.items]
+            items = [
+                text[item.start : item.end] if _is_partial(item) else _literal_value(item, text) for item in expr.items
+            ]
             values = [item for item in items if not isinstance(item, EllipsisType)]
             return values if len(values) == len(items) else ...
         case _:
             return ...
+
+
+def _is_partial(expr: tree.Expr) -> bool:
+    """Whether an expression is a definition with hyperparameters bound by name: `Name(n = 4)`."""
+    return (
+        isinstance(expr, tree.Call)
+        and isinstance(expr.callee, tree.Name)
+        and all(item.name for arguments in expr.lists for item in arguments.items)
+    )

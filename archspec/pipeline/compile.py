@@ -143,8 +143,7 @@ def _compile_node(
     compiled = None
     with suppress(StopCompilation):
         check_files(program, loaded.library, loaded.unit)
-        words = [word for value in overrides.values() if isinstance(value, str) for word in definition_names(value)]
-        loaded.library.add_override_names(loaded.unit, words, report)
+        loaded.library.add_override_names(loaded.unit, definition_names([*overrides.values()]), report)
         compiled = compile_model(program, loaded.unit, node, overrides)
         if not report.failed:
             check_unreached_branches(program, loaded.unit)

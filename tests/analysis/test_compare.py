@@ -87,7 +87,8 @@ def test_formats(capsys: pytest.CaptureFixture[str], golden: Callable[[str, str]
     assert [m["params"]["total"] for m in document["models"]] == [109_482_240, 11_683_584]
     golden("compare/base-albert.md", texts["markdown"])
     rows = list(csv.DictReader(io.StringIO(texts["csv"])))
-    assert {row["section"] for row in rows} == {"hyperparameters", "totals", "roles", "components", "costs"}
+    sections = {"hyperparameters", "replaced", "totals", "roles", "components", "costs"}
+    assert {row["section"] for row in rows} == sections
     second = sum(int(r["value"]) for r in rows if r["section"] == "components" and r["model"] == "albert-base-v2")
     assert second == 11_683_584
 

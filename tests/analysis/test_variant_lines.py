@@ -10,7 +10,8 @@ import archspec
 from archspec import ArchError, Source
 from archspec.analysis.adapter import base
 from archspec.analysis.variant import new
-from archspec.analysis.variant.lines import _iter_definition_names, find_imports, format_value
+from archspec.analysis.variant.lines import find_imports, format_value
+from archspec.compiler.literals import definition_names
 from archspec.core.diagnostics import Report
 from archspec.language.syntax.parse import parse
 from archspec.pipeline.locate import configuration_location
@@ -24,7 +25,7 @@ def test_values_are_written_in_the_language() -> None:
 
 
 def test_names_in_values() -> None:
-    assert list(_iter_definition_names(["gelu", 3, ["relu", ("tanh", [4])], None])) == ["gelu", "relu", "tanh"]
+    assert list(definition_names(["gelu", 3, ["relu", ("tanh", [4])], None])) == ["gelu", "relu", "tanh"]
 
 
 def test_names_that_a_file_lacks_are_imported() -> None:

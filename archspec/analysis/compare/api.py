@@ -50,7 +50,8 @@ def compare_models(
 ) -> tuple[Comparison, list[Diagnostic]]:
     """Compare models with their overrides; also returns the warnings about the overrides.
 
-    Models are compiled only if there are sizes or if their tensors are equal. Otherwise their tables suffice.
+    Bundled models are compiled only if there are sizes or overrides, or if their tensors are equal. Otherwise their
+    tables suffice, and their parts are not compared.
     """
     costs = None
     bundled = all(map(_is_bundled, models))
@@ -79,7 +80,18 @@ def compare_models(
         from archspec.analysis.compare.compiled import compare_definitions
 
         comparison = comparison.replace(definitions=tuple(compare_definitions(models, comparable)))
+    is_compiled = bool(sizes) or not bundled or any(overrides for _, overrides in models)
+    if is_compiled:
+        from archspec.analysis.compare.compiled import compare_parts
+
+        computable = [_has_computation(model) for model, _ in models]
+        comparison = comparison.replace(replaced=tuple(compare_parts(models, computable, comparison.parts)))
     return comparison, warnings
+
+
+def _has_computation(model: ModelLike) -> bool:
+    """Whether a model has operations, unlike a checkpoint."""
+    return not is_spec(model) or locate(model).kind != "checkpoint"
 
 
 def _is_bundled(model: tuple[ModelLike, Mapping[str, PlainValue]]) -> bool:

@@ -70,6 +70,19 @@ class DifferingDefinition(NamedTuple):
     changes: tuple[dict[str, int], ...]
 
 
+class ReplacedPart(NamedTuple):
+    """A part that models have in place of each other: attention, state space, feed-forward, experts, norm, activation.
+
+    `address` is that of its stack in the first model, and `layers` are the indices there; both are "" outside stacks.
+    `parts` has the names in each model, "" for a model without such a layer.
+    """
+
+    name: str
+    address: str
+    layers: str
+    parts: tuple[str, ...]
+
+
 class ComponentRow(NamedTuple):
     """Corresponding components, with the parameter count of each."""
 
@@ -95,7 +108,8 @@ class Comparison(Result):
     tensor with several names is counted once. `parts` are the components, and `costs` is None without sizes.
     `operations` compares the operations of each model with the first model: "equal", "equal up to rounding" (some are
     written differently, but have equal normal forms), "different", or None if the tensors differ. `definitions` are the
-    layers, blocks and functions that differ from those of one name in the first model.
+    layers, blocks and functions that differ from those of one name in the first model. `replaced` are the parts of
+    layers that differ; () for bundled models that were compared without compiling them.
     """
 
     models: tuple[Table, ...]
@@ -106,6 +120,7 @@ class Comparison(Result):
     costs: CostComparison | None
     operations: tuple[Computation, ...] = ()
     definitions: tuple[DifferingDefinition, ...] = ()
+    replaced: tuple[ReplacedPart, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(repr(table.model) for table in self.models)}>"

@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from archspec.analysis.compare.compare import ComparisonRow, Computation, CostComparison, DifferingDefinition
+from archspec.analysis.compare.compare import (
+    ComparisonRow,
+    ComponentRow,
+    Computation,
+    CostComparison,
+    DifferingDefinition,
+    ReplacedPart,
+)
+from archspec.analysis.compare.parts import find_replaced_parts
 from archspec.analysis.cost.api import cost
 from archspec.analysis.cost.cost import Cost
 from archspec.analysis.diff.api import diff
@@ -47,6 +55,16 @@ def compare_definitions(
         changes.append(find_differing_definitions(first, as_model(*model)) if is_comparable else {})
     names = dict.fromkeys(name for definitions in changes for name in definitions)
     return [DifferingDefinition(name, tuple(dict(model.get(name, {})) for model in changes)) for name in names]
+
+
+def compare_parts(
+    models: Sequence[tuple[ModelLike, Mapping[str, PlainValue]]],
+    computable: Sequence[bool],
+    components: Sequence[ComponentRow],
+) -> list[ReplacedPart]:
+    """Compare the parts of models. Those that are not `computable` have none."""
+    compiled = [as_model(*model) if has_parts else None for model, has_parts in zip(models, computable, strict=True)]
+    return find_replaced_parts(compiled, components)
 
 
 def compile_and_compute_costs(

@@ -18,6 +18,7 @@ def page(comparison: Comparison, format: str = "table") -> Page:
     names = _model_titles(comparison)
     totals = [figure for figure in comparison.totals if any(figure.values)]
     tables = [_hyperparameter_table(comparison, names), _definition_table(comparison, names)]
+    tables.append(_replaced_table(comparison, names))
     tables += [_number_table("parameters", totals, names), _number_table("role", comparison.roles, names)]
     tables.append(_component_table(comparison, names))
     if format != "markdown":
@@ -56,6 +57,21 @@ def _definition_table(comparison: Comparison, names: Sequence[str]) -> View:
     rows: list[Row] = [
         {"name": name, **{str(i): format_changes(model) for i, model in enumerate(changes)}}
         for name, changes in comparison.definitions
+    ]
+    return View(shown, rows)
+
+
+def _replaced_table(comparison: Comparison, names: Sequence[str]) -> View:
+    """Return a row for each part that a model has in place of another one."""
+    shown = [Column("name", "replaced"), Column("layers", "in layers", "(no stack)", fit="shorten")]
+    shown += [Column(str(i), name, "-", fit="wrap", drop=_drop_priority(i)) for i, name in enumerate(names)]
+    rows: list[Row] = [
+        {
+            "name": part.name,
+            "layers": f"{part.address}.{part.layers}" if part.layers else None,
+            **{str(i): text or None for i, text in enumerate(part.parts)},
+        }
+        for part in comparison.replaced
     ]
     return View(shown, rows)
 
@@ -250,6 +266,12 @@ def rows(comparison: Comparison) -> View:
             if model:
                 row = {"section": "definitions", "name": name, "model": names[i], "address": ""}
                 values.append(row | {"value": format_changes(model), "difference": None, "ratio": None, "by": ""})
+    for part in comparison.replaced:
+        for i, text in enumerate(part.parts):
+            if text:
+                address = f"{part.address}.{part.layers}" if part.layers else ""
+                row = {"section": "replaced", "name": part.name, "model": names[i], "address": address}
+                values.append(row | {"value": text, "difference": None, "ratio": None, "by": ""})
     costs = comparison.costs.figures if comparison.costs is not None else ()
     for section, figures in (("totals", comparison.totals), ("roles", comparison.roles), ("costs", costs)):
         for figure in figures:
@@ -283,6 +305,9 @@ def contents(comparison: Comparison) -> Document:
             for setting in comparison.settings
         ],
         "definitions": [{"name": name, "changes": [*changes]} for name, changes in comparison.definitions],
+        "replaced": [
+            {**part._asdict(), "parts": [text or None for text in part.parts]} for part in comparison.replaced
+        ],
         "totals": [_figure_entry(figure) for figure in comparison.totals],
         "roles": [_figure_entry(figure) for figure in comparison.roles],
         "components": [_part_entry(part) for part in comparison.parts],

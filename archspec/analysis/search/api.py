@@ -54,11 +54,12 @@ def search(
 
     `spec` and `overrides` are as for `archspec.load`, except that `spec` cannot be a Model. `vary` has the values of
     the varied hyperparameters: a sequence (`range(2, 25)`, `["OneLayer", "OtherLayer"]`), or text: a range with its end
-    (`"2..24"`, `"256..1024:64"`), a list, or an expression over varied names (`"hidden // 64"`), which may be helpers. `where` are
-    conditions (`"params < 30M"`), `best` are expressions to maximize (`"layers"`, `"-params"`), and `near` is an
-    expression with its target value (`"params = 50M"`). With `all`, `every` of the result has all designs that satisfy
-    the conditions. `jobs` processes compile designs without formulas. `progress` is called with the numbers of examined
-    and of satisfying designs. After an interruption (Ctrl-C) the result has the designs found so far.
+    (`"2..24"`, `"256..1024:64"`), a list, or an expression over varied names (`"hidden // 64"`). A name that only
+    occurs in such expressions is a helper, which need not be a hyperparameter. `where` are conditions
+    (`"params < 30M"`), `best` are expressions to maximize (`"layers"`, `"-params"`), and `near` is an expression with
+    its target value (`"params = 50M"`). With `all`, `every` of the result has all designs that satisfy the conditions.
+    `jobs` processes compile designs without formulas. `progress` is called with the numbers of examined and of
+    satisfying designs. After an interruption (Ctrl-C) the result has the designs found so far.
     `docs/search.md` describes the expressions.
 
     Raises ArchError for unknown names, invalid expressions, too many designs, and as `archspec.load` does; ValueError

@@ -6,7 +6,7 @@ Separate from `variant.new`, so that a search does not import `analysis.diff`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from typing import cast
 
 from archspec.compiler.evaluate.values import Value
@@ -34,7 +34,7 @@ def format_model_statement(compilation: Compilation, name: str, values: Mapping[
 
 def find_imports(unit: Unit, values: Mapping[str, PlainValue]) -> list[str]:
     """Return the names in the values that the file must import from the standard library."""
-    words = dict.fromkeys(_iter_definition_names(values.values()))
+    words = dict.fromkeys(definition_names([*values.values()]))
     return [word for word in words if word not in unit.names and word not in OPS and word in unit.override_names]
 
 
@@ -67,11 +67,3 @@ def _join_lines(text: str) -> str:
     """Remove comments and line breaks from an expression. Strings contain neither."""
     lines = [line.strip() for line in _STRING_OR_COMMENT.sub(lambda match: match[1] or "", text).split("\n")]
     return " ".join(line for line in lines if line)
-
-
-def _iter_definition_names(values: Collection[object]) -> Iterator[str]:
-    for value in values:
-        if isinstance(value, str):
-            yield from definition_names(value)
-        elif isinstance(value, list | tuple):
-            yield from _iter_definition_names(cast("list[object]", value))

@@ -196,8 +196,7 @@ class _NewFile:
         yield node.callee.text
         items = node.arguments.items if node.arguments is not None else ()
         own_names = {word for item in items if item.value is not None for word in names_in(item.value)}
-        overrides = self.compilation.overrides.values()
-        values = {word for value in overrides if isinstance(value, str) for word in definition_names(value)}
+        values = {*definition_names([*self.compilation.overrides.values()])}
         statement_names = set(re.findall(r"[A-Za-z_]\w*", line))
         yield from sorted((own_names | values) & statement_names)
 

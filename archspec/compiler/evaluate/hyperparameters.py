@@ -7,7 +7,16 @@ from collections.abc import Mapping, Sequence
 from archspec.compiler.evaluate.interpreter import Interpreter
 from archspec.compiler.evaluate.partials import fits_default
 from archspec.compiler.evaluate.program import Frame, Program, RequirementError
-from archspec.compiler.evaluate.values import DYNAMIC, POISON, Tensor, Value, accepts, describe, type_description
+from archspec.compiler.evaluate.values import (
+    DYNAMIC,
+    POISON,
+    Tensor,
+    Value,
+    accepts,
+    describe,
+    is_list,
+    type_description,
+)
 from archspec.compiler.literals import expression
 from archspec.compiler.resolve import nodes
 from archspec.compiler.resolve.callees import join_names, report_tensor_argument
@@ -234,23 +243,36 @@ def convert_override(
 ) -> Value:
     """Convert an override of a hyperparameter to a static value; POISON after reporting an error.
 
-    A name is a definition, an operation or a string; `Name(n = 4)` is a definition with hyperparameters bound.
+    A name is a definition, an operation or a string; `Name(n = 4)` is a definition with hyperparameters bound. In
+    a list it is one if the default is a list with definitions.
     """
-    value = _lists_to_tuples(override)
-    if isinstance(value, str) and not isinstance(default, str):
-        word, parenthesis, _ = value.partition("(")
-        target = _resolve_word(
-            program, unit, word.strip(), is_definition=type_description(default) in ("layer", "block", "function")
-        )
-        if target is POISON:
-            return POISON
-        if target is not None:
-            value = _evaluate_partial(program, unit, name, value) if parenthesis else target
+    value = _resolve_words(program, unit, name, default, _lists_to_tuples(override))
     if value is not POISON and not accepts(default, value):
         message = f"hyperparameter `{name}` expects type {type_description(default)}, found {describe(value)}"
         program.report.error("wrong-kind", message)
         return POISON
     return value
+
+
+def _resolve_words(program: Program, unit: Unit, name: str, default: Value, value: Value) -> Value:
+    """Convert names in an override to definitions and operations; POISON after reporting an error."""
+    if is_list(value) and is_list(default):
+        defaults = [item for item in default if is_list(item) or _is_definition(item)]
+        if not defaults:
+            return value
+        items = tuple([_resolve_words(program, unit, name, defaults[0], item) for item in value])
+        return POISON if any(item is POISON for item in items) else items
+    if not isinstance(value, str) or isinstance(default, str):
+        return value
+    word, parenthesis, _ = value.partition("(")
+    target = _resolve_word(program, unit, word.strip(), is_definition=_is_definition(default))
+    if target is None:
+        return value
+    return _evaluate_partial(program, unit, name, value) if parenthesis and target is not POISON else target
+
+
+def _is_definition(value: Value) -> bool:
+    return type_description(value) in ("layer", "block", "function")
 
 
 def _resolve_word(program: Program, unit: Unit, word: str, is_definition: bool) -> Value:
