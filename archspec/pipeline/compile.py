@@ -163,18 +163,21 @@ def _compile_node(
 
 
 @check_arguments
-def import_config(source: SpecLike, /, type: str | None = None, ignore: Sequence[str] = ()) -> str:
+def import_config(
+    source: SpecLike, /, type: str | None = None, ignore: Sequence[str] = (), *, strict: bool = False
+) -> str:
     """Return the text of the spec that a configuration (a `config.json`, as `transformers` writes it) describes.
 
     `source` is what `load` takes as a configuration. `type` replaces its `model_type`, and `ignore` are
-    patterns of unknown fields to ignore, because they have no effect.
+    patterns of unknown fields to ignore, because they have no effect. Fields that the class of `transformers` does not
+    read are left out, with a comment; if `strict`, they are errors.
 
     Raises ArchError if there is no such configuration, if it has an unknown field, or if the spec does not
     compile.
     """
     location = locate(source)
-    if type is not None or ignore:
-        location = location._replace(type=type, ignore=tuple(ignore))
+    if type is not None or ignore or strict:
+        location = location._replace(type=type, ignore=tuple(ignore), strict=strict)
     model, loaded = compile_location(location, {})
     get_compilation(model).require_computation()
     if not loaded.is_configuration:

@@ -130,9 +130,9 @@ def _load_configuration(location: Location, report: Report) -> LoadedFile:
     from archspec.formats.configs.spec import ReadingOptions, build_config_unit, load_config
 
     text, path, label = location.text, location.path, location.label
-    reading = ReadingOptions(location.type, location.ignore, has_path=text is None)
+    reading = ReadingOptions(location.type, location.ignore, location.strict, has_path=text is None)
     if text is None:
-        key = "\0".join((location.key, label, location.type or "", *location.ignore))
+        key = "\0".join((location.key, label, location.type or "", str(location.strict), *location.ignore))
         loaded = _load_cached(key, lambda library: load_config(path, label, library, report, reading), report)
         loaded.is_stable = location.is_stable
     elif len(text) > MAX_CONFIGURATION_BYTES:

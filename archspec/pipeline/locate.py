@@ -13,7 +13,6 @@ kind             named by                                                       
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeGuard
 
 from archspec.core import resources
@@ -46,9 +45,9 @@ class Location(Record):
     """What a user named as a model.
 
     `name` is what was named, for messages, and `label` what diagnostics call the file at `path`; `text` are contents
-    that are not in a file. `model` is the name of one of several models in the file. `type` and `ignore` are those of a
-    `Configuration`. `root` is the directory from which a spec may import, by default that of its file. `is_stable` is
-    whether the path will mean the same file again.
+    that are not in a file. `model` is the name of one of several models in the file. `type`, `ignore` and `strict` are
+    those of a `Configuration`. `root` is the directory from which a spec may import, by default that of its file.
+    `is_stable` is whether the path will mean the same file again.
     """
 
     kind: Kind
@@ -59,6 +58,7 @@ class Location(Record):
     model: str | None = None
     type: str | None = None
     ignore: tuple[str, ...] = ()
+    strict: bool = False
     root: str | None = None
     is_stable: bool = True
 
@@ -88,7 +88,7 @@ def locate(spec: SpecLike | Location) -> Location:
     if isinstance(spec, Location):
         return spec
     if isinstance(spec, Configuration):
-        return locate(spec.source)._replace(type=spec.type, ignore=tuple(spec.ignore))
+        return locate(spec.source)._replace(type=spec.type, ignore=tuple(spec.ignore), strict=spec.strict)
     if not isinstance(spec, str | os.PathLike):
         if not is_configuration_data(spec):
             message = f"expected a model, found an object of type {type(spec).__name__}"
@@ -102,10 +102,10 @@ def locate(spec: SpecLike | Location) -> Location:
     return _locate_word(text) if path is None else _locate_path(path, model)
 
 
-def configuration_location(text: str, type: str | None = None, ignore: Sequence[str] = ()) -> Location:
+def configuration_location(text: str) -> Location:
     """Return the location of a configuration without a file."""
     label = "<configuration>"
-    return Location("configuration", label, label, text=text, type=type, ignore=tuple(ignore))
+    return Location("configuration", label, label, text=text)
 
 
 def is_spec(value: object) -> TypeGuard[SpecLike]:

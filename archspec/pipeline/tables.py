@@ -57,9 +57,9 @@ def _table_key(location: Location, overrides: dict[str, PlainValue]) -> str | No
 
     if location.text is not None or not location.is_stable or location.kind == "stream":
         return None
-    kind, _, _, path, _, model, type, ignore, *_ = location
+    kind, _, _, path, _, model, type, ignore, strict, *_ = location
     try:
-        named = [resources.specs_root(), kind, path, location.key, model, type, ignore]
+        named = [resources.specs_root(), kind, path, location.key, model, type, ignore, strict]
         return dumps([*named, sorted(overrides.items())])
     except TypeError:
         return None

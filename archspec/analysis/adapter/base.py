@@ -31,8 +31,8 @@ def load_base_table(
 ) -> Table:
     """Load the table of the base model of an adapter. Raises ArchError if the model is unknown.
 
-    `model` replaces the model that the adapter names, which is read with the `type` and `ignore` of the adapter.
-    Overrides of hyperparameters that the model does not have apply to its head.
+    `model` replaces the model that the adapter names, which is read with the `type`, `ignore` and `strict` of the
+    adapter. Overrides of hyperparameters that the model does not have apply to its head.
     """
     if isinstance(model, Model):
         return _select_table(model, lora.task, overrides)
@@ -41,7 +41,7 @@ def load_base_table(
     if not lora.base:
         raise make_error("missing-argument", "the adapter names no base model", help=_BASE_HELP)
     try:
-        base = locate(lora.base)._replace(type=adapter.type, ignore=adapter.ignore)
+        base = locate(lora.base)._replace(type=adapter.type, ignore=adapter.ignore, strict=adapter.strict)
         if base.kind == "stream":
             raise make_error(
                 "usage", f"the base model of an adapter cannot be a stream: `{lora.base}`", help=_BASE_HELP
@@ -88,7 +88,9 @@ def _compile_configuration(location: Location, task: str, overrides: dict[str, P
         if _needs_labels(task) and not data.keys() & {"id2label", "num_labels"} and _LABELS not in overrides:
             raise _unknown_labels_error(task, model.name)
         text = json.dumps({**data, "architectures": [wanted]})
-        changed = configuration_location(text, location.type, location.ignore)
+        changed = configuration_location(text)._replace(
+            type=location.type, ignore=location.ignore, strict=location.strict
+        )
         name = f"{model.name} ({wanted})"
         return get_compilation(compile_location(changed, overrides)[0]).table._replace(model=name)
     return get_compilation(compile_location(location, overrides)[0] if overrides else model).table

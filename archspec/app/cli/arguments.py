@@ -55,7 +55,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     options, surplus = root.parse_known_args(joined)
     if surplus:
         raise unexpected_argument_error(options.command, surplus[0])
-    if getattr(options, "type", None) or getattr(options, "ignore", None):
+    if any(getattr(options, name, None) for name in ("type", "ignore", "strict")):
         _apply_reading_options(options)
     return options
 
@@ -74,10 +74,10 @@ class _PrintVersion(argparse.Action):
 
 
 def _apply_reading_options(options: argparse.Namespace) -> None:
-    """Replace the specs of models by configurations with the values of --type and --ignore."""
+    """Replace the specs of models by configurations with the values of --type, --ignore and --strict."""
 
     def configuration(spec: str) -> Configuration:
-        return Configuration(spec, options.type, tuple(options.ignore))
+        return Configuration(spec, options.type, tuple(options.ignore), options.strict)
 
     for name in _MODEL_ARGUMENTS & vars(options).keys():
         value: str | list[str] | None = getattr(options, name)

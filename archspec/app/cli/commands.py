@@ -277,8 +277,7 @@ def _check(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         help="a spec file, a directory of spec files, a configuration, or `-` for standard input",
     )
-    add_reading(parser)
-    parser.add_argument("--strict", action="store_true", help="treat warnings as errors (exit with status 1)")
+    add_reading(parser, "treat warnings as errors (exit with status 1), and ")
     parser.add_argument(
         "--format", choices=("text", "json", "sarif", "github"), default="text", help="output format (default: text)"
     )

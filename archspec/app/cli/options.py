@@ -27,8 +27,8 @@ def add_base(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_reading(parser: argparse.ArgumentParser) -> None:
-    """Add the options for reading a configuration."""
+def add_reading(parser: argparse.ArgumentParser, strict: str = "") -> None:
+    """Add the options for reading a configuration; `strict` describes a further effect of --strict."""
     parser.add_argument("--type", help="`model_type` of a configuration, instead of the one in it")
     parser.add_argument(
         "--ignore",
@@ -37,6 +37,8 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="ignore an unknown configuration field that has no effect; `*` matches any characters",
     )
+    help = "do not leave out configuration fields that the class of transformers does not read: report them as errors"
+    parser.add_argument("--strict", action="store_true", help=strict + help)
 
 
 def add_set(parser: argparse.ArgumentParser, metavar: str, help: str) -> None:

@@ -42,12 +42,14 @@ class Configuration(Record):
     """A configuration, and the decisions that it leaves to the user.
 
     `source` is a path, a name on the hub, a dictionary or an object of `transformers`. `type` replaces its
-    `model_type`. `ignore` are patterns of unknown fields to ignore, because they have no effect.
+    `model_type`. `ignore` are patterns of unknown fields to ignore, because they have no effect. If it is `strict`,
+    fields that the class of `transformers` does not read are errors.
     """
 
     source: str | os.PathLike[str] | ConfigurationData
     type: str | None = None
     ignore: tuple[str, ...] = ()
+    strict: bool = False
 
 
 def is_configuration_data(value: object) -> TypeGuard[ConfigurationData]:

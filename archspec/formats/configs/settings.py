@@ -14,6 +14,7 @@ from typing import cast
 from archspec.core.diagnostics import Note, Report, suggest
 from archspec.core.record import Record
 from archspec.core.reports.text import literal
+from archspec.formats.configs.classes import ConfigurationReader
 from archspec.formats.configs.family import Family, Field
 from archspec.formats.strict_json import Member, Plain
 
@@ -101,12 +102,21 @@ class Setting(Record):
 class Settings:
     """Collector of the hyperparameters that a configuration sets."""
 
-    def __init__(self, family: Family, architecture: str, report: Report, ignore: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        family: Family,
+        architecture: str,
+        report: Report,
+        ignore: Sequence[str] = (),
+        reader: ConfigurationReader | None = None,
+    ) -> None:
         self.family = family
         self.architecture = architecture
         self.report = report
         self.ignore = ignore
+        self.reader = reader
         self.skipped: list[str] = []
+        self.unread: list[str] = []  # fields that the class of `transformers` does not read
         self.hyperparameters: dict[str, Setting] = {}
         self._present_fields: dict[str, Member] = {}
         self._present_objects: set[str] = set()  # nested objects of the configuration
@@ -134,6 +144,8 @@ class Settings:
             elif any(full_name == pattern or fnmatchcase(full_name, pattern) for pattern in self.ignore):
                 self.skipped.append(full_name)
                 continue
+            elif self.reader is not None and self.reader.is_unread(full_name):
+                self.unread.append(full_name)
             else:
                 self._report_unknown(full_name, member)
             if full_name in self.ignore:

@@ -11,6 +11,7 @@ from archspec.compiler.resolve.files import Library
 from archspec.compiler.resolve.unit import Definition, Unit
 from archspec.core.diagnostics import Report, Source, decode, escape_controls, read_bytes, suggest
 from archspec.core.reports.text import literal
+from archspec.formats.configs.classes import ConfigurationReader
 from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
 from archspec.formats.configs.family import Family, find_family
 from archspec.formats.configs.settings import (
@@ -56,10 +57,13 @@ MAX_LINE_WIDTH = 100
 
 
 class ReadingOptions(NamedTuple):
-    """Options for reading a configuration: a model type to replace its own, patterns of unknown fields to ignore."""
+    """Options for reading a configuration: a model type to replace its own, patterns of unknown fields to ignore, and
+    whether fields that the class of `transformers` does not read are errors.
+    """
 
     type: str | None = None
     ignore: tuple[str, ...] = ()
+    strict: bool = False
     has_path: bool = True  # the file name becomes the model name
 
 
@@ -118,7 +122,8 @@ def _describe_config(source: Source, library: Library, report: Report, reading: 
     special_fields = ("model_type", "architectures", QUANTIZATION_FIELD)
     members = {name: member for name, member in root.plain.items() if name not in special_fields}
     members, deferred = split_unsupported_scaling(resolve_replaced_fields(members, family), family, reading.ignore)
-    settings = Settings(family, architecture or "", report, reading.ignore)
+    reader = ConfigurationReader(library.specs, root.plain, family, architecture or "")
+    settings = Settings(family, architecture or "", report, reading.ignore, None if reading.strict else reader)
     settings.process(members, "")
     settings.complete()
     if architecture is None or report.failed:
@@ -132,6 +137,7 @@ def _describe_config(source: Source, library: Library, report: Report, reading: 
     title = _model_title(source.label, family) if reading.has_path else family.type
     heading = _format_heading(source.label, architecture, "model_type" in root.plain, reading, family, settings.skipped)
     notes = [*_describe_replaced_type(root.plain, family), *([quantization.note] if quantization is not None else [])]
+    notes += [reader.describe([escape_controls(name) for name in settings.unread])] if settings.unread else []
     heading += "".join(f"# {note[0].upper()}{note[1:]}.\n" for note in notes)
     notes += [f"not included: {field}, which affects no tensor" for field in deferred]
     text = f"{heading}\n{_format_spec(title, family, architecture, unit, hyperparameters)}"

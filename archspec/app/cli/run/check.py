@@ -24,7 +24,7 @@ def run(options: Namespace) -> int:
     by_text: dict[str, Diagnostic] = {}  # a file that others import is checked several times
     for index, (path, root) in enumerate(files, 1):
         PROGRESS.step = f"archspec check, file {index} of {len(files)}"
-        result = check(Configuration(path, options.type, tuple(options.ignore)), root)
+        result = check(Configuration(path, options.type, tuple(options.ignore), options.strict), root)
         by_text.update({diagnostic.render(): diagnostic for diagnostic in result.diagnostics})
     diagnostics = list(by_text.values())
     errors = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
