@@ -252,9 +252,31 @@ def test_a_specified_type_replaces_that_of_the_configuration(
 
 
 def test_an_unknown_type_with_a_known_architecture(tmp_path: Path) -> None:
-    config = {"model_type": "kimi_k2", "architectures": ["DeepseekV3ForCausalLM"]}
-    assert error(config).help == "`deepseek_v3` has `DeepseekV3ForCausalLM`: use `--type deepseek_v3`"
+    config = SMALL | {"model_type": "own_bert", "architectures": ["BertModel"]}
+    note = 'read as `bert`, which has its architecture, instead of its `model_type`, "own_bert"'
+    assert archspec.load(config).params.total == TOTAL
+    assert archspec.load(config).count().table.notes == (note,)
     assert error({"model_type": "brt", "architectures": ["BertFoo"]}).help == "did you mean `bert`?"
+    assert error({"model_type": "own", "architectures": ["SiglipModel", "BertModel"]}).help.startswith("supported: ")
+
+
+def test_types_and_classes_of_transformers_have_no_similar_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are not misspelt; `lift` can read them."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "torch" else name)
+    path = write(tmp_path, {"model_type": "xlnet", "architectures": ["XLNetModel"]})
+    lift = f"draft a spec with `archspec lift {path}`: it runs transformers (not installed: torch)"
+    assert error(path).help == f"{lift}, which has this type"
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    known = {"model_type": "gemma3", "architectures": ["Gemma3ForCausalLM"]}
+    help = error(write(tmp_path, known)).help
+    assert help == (
+        f"{lift.replace('not installed: torch', 'installed')}, which has this type; "
+        "`gemma3_text` has `Gemma3ForCausalLM`: use `--type gemma3_text`"
+    )
+    assert error({"model_type": "dinov2", "architectures": ["Dinov2Backbone"]}).help.startswith("draft a spec with ")
+    assert error({"model_type": "dinov2", "architectures": ["Dinov2Modle"]}).help == "did you mean `Dinov2Model`?"
 
 
 def test_unknown_fields_are_ignored_only_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -308,6 +330,7 @@ NAMELESS = [
     ({"model_type": "bert"}, "read as BertModel: the configuration names no `architectures`; a head is not included"),
     ({"model_type": "gpt2", "architectures": []}, "read as GPT2Model: "),
     ({"model_type": "llama", "architectures": None}, "read as LlamaModel: "),
+    ({"model_type": "dinov2"}, "read as Dinov2Model: the configuration names no `architectures`"),
     ({"model_type": "t5"}, "read as T5ForConditionalGeneration: the configuration names no `architectures`"),
 ]
 
@@ -317,7 +340,7 @@ def test_the_class_of_a_configuration_that_names_none_is_noted(
     config: dict[str, object], start: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     note = next(note for note in archspec.load(config).count().table.notes if note.startswith(start))
-    assert note.endswith("; a head is not included") == (config["model_type"] != "t5")
+    assert note.endswith("; a head is not included") == (config["model_type"] not in ("t5", "dinov2"))
     path = tmp_path / "config.json"
     path.write_text(json.dumps(config))
     for command in (["count", str(path), "--depth", "0"], ["cost", str(path), "--depth", "0"]):

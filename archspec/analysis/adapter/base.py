@@ -100,9 +100,11 @@ def _find_family(data: _Configuration, type: str | None) -> Family:
     """Return the family of a configuration that compiles: of its type, or the only family with its architecture."""
     stated = type or data.get("model_type")
     listed = data.get("architectures") or [""]
-    types = [stated] if stated is not None else known_types(specs_root())
-    families = [read_family(specs_root(), type_name, {}) for type_name in types]
-    return next(f for f in families if stated is not None or listed[0] in f.architectures)
+    supported = known_types(specs_root())
+    if stated in supported:
+        return read_family(specs_root(), stated, {})
+    families = [read_family(specs_root(), type_name, {}) for type_name in supported]
+    return next(family for family in families if listed[0] in family.architectures)
 
 
 def _read_text(path: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from shlex import quote
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from archspec.compiler.resolve.files import Library
@@ -74,7 +75,8 @@ class Family(NamedTuple):
     """A model type: its architectures, its fields by each of their names, and the fields without effect.
 
     `names` pairs runs of segments in the names of published tensors with the runs in live models of `transformers`,
-    `gguf` with the runs in GGUF files: (run, runs, effect of the conversion).
+    `gguf` with the runs in GGUF files: (run, runs, effect of the conversion). Published models of a `headless` type have
+    no head.
     """
 
     type: str
@@ -84,6 +86,7 @@ class Family(NamedTuple):
     names: tuple[tuple[str, str], ...]
     gguf: tuple[tuple[str | None, tuple[str, ...], str], ...]
     parts: tuple[str, ...] = ()
+    headless: bool = False
 
     @property
     def title(self) -> str:
@@ -154,7 +157,16 @@ def _build_family(type: str, documents: list[_Mapping], common: _Mapping) -> Fam
     targets = {name: _build_architecture(entry) for name, entry in architectures.items()}
     name_pairs = tuple((published, live) for published, live in names)
     gguf_names = tuple([_gguf_names(*entry) for entry in gguf])
-    return Family(type, targets, fields, frozenset(ignored - set(fields)), name_pairs, gguf_names, parts)
+    return Family(
+        type,
+        targets,
+        fields,
+        frozenset(ignored - set(fields)),
+        name_pairs,
+        gguf_names,
+        parts,
+        headless=documents[-1].get("headless", False),
+    )
 
 
 def _gguf_names(
@@ -241,14 +253,31 @@ def _read_stated_type(
     stated = member.value.plain
     if not isinstance(stated, str):
         report.error("wrong-kind", f"`model_type` expects a string, found {member.value.written()}", member.value.span)
-    elif stated not in supported:
-        name, candidates = _find_types(members, supported, library)
-        same = f"`{candidates[0]}` has `{name}`: use `--type {candidates[0]}`" if len(candidates) == 1 else None
-        help = same or suggest(stated, supported) or f"supported: {', '.join(supported)}"
-        report.error("unknown-name", f"unknown model type `{stated}`", member.value.span, help=help)
-    else:
+        return None
+    if stated in supported:
         return stated
+    from archspec.formats.configs.classes import read_facts
+
+    is_known = stated in read_facts(library.specs)["known"]
+    name, candidates = _find_types(members, supported, library)
+    if len(candidates) == 1 and not is_known:
+        return candidates[0]
+    if is_known:
+        help = f"{suggest_lift(member.name.source.label)}, which has this type"
+        help += f"; `{candidates[0]}` has `{name}`: use `--type {candidates[0]}`" if len(candidates) == 1 else ""
+    else:
+        help = suggest(stated, supported) or f"supported: {', '.join(supported)}"
+    report.error("unknown-name", f"unknown model type `{stated}`", member.value.span, help=help)
     return None
+
+
+def suggest_lift(path: str) -> str:
+    """Return how to draft a spec from the class of `transformers`, and whether the required packages are installed."""
+    from importlib.util import find_spec
+
+    missing = [name for name in ("torch", "transformers") if find_spec(name) is None]
+    state = f"not installed: {', '.join(missing)}" if missing else "installed"
+    return f"draft a spec with `archspec lift {quote(path)}`: it runs transformers ({state})"
 
 
 def _find_types(members: dict[str, Member], supported: list[str], library: Library) -> tuple[str | None, list[str]]:

@@ -11,9 +11,9 @@ from archspec.compiler.resolve.files import Library
 from archspec.compiler.resolve.unit import Definition, Unit
 from archspec.core.diagnostics import Report, Source, decode, escape_controls, read_bytes, suggest
 from archspec.core.reports.text import literal
-from archspec.formats.configs.classes import ConfigurationReader
+from archspec.formats.configs.classes import ConfigurationReader, read_facts
 from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
-from archspec.formats.configs.family import Family, find_family
+from archspec.formats.configs.family import Family, find_family, suggest_lift
 from archspec.formats.configs.settings import (
     Setting,
     Settings,
@@ -117,7 +117,7 @@ def _describe_config(source: Source, library: Library, report: Report, reading: 
     family = find_family(root, root.plain, reading.type, library, report)
     if family is None:
         return None
-    architecture = _read_architecture(root.plain, family, report)
+    architecture = _read_architecture(root.plain, family, library, report)
     quantization = read_quantization(root.plain, report)
     special_fields = ("model_type", "architectures", QUANTIZATION_FIELD)
     members = {name: member for name, member in root.plain.items() if name not in special_fields}
@@ -136,26 +136,31 @@ def _describe_config(source: Source, library: Library, report: Report, reading: 
     library.add_override_names(unit, [str(hyperparameters[name].value) for name in bound_names], report)
     title = _model_title(source.label, family) if reading.has_path else family.type
     heading = _format_heading(source.label, architecture, "model_type" in root.plain, reading, family, settings.skipped)
-    notes = [*_describe_replaced_type(root.plain, family), *([quantization.note] if quantization is not None else [])]
+    notes = _describe_replaced_type(root.plain, family, reading.type is not None)
+    notes += [quantization.note] if quantization is not None else []
     notes += [reader.describe([escape_controls(name) for name in settings.unread])] if settings.unread else []
     heading += "".join(f"# {note[0].upper()}{note[1:]}.\n" for note in notes)
     notes += [f"not included: {field}, which affects no tensor" for field in deferred]
     text = f"{heading}\n{_format_spec(title, family, architecture, unit, hyperparameters)}"
     default = None if _names_architecture(root.plain) else architecture
+    if default is not None and family.headless:
+        notes.append(f"read as {default}: the configuration names no `architectures`")
+        default = None
     return _ConfigSpec(text, quantization, deferred, tuple(notes), default)
 
 
-def _describe_replaced_type(members: dict[str, Member], family: Family) -> list[str]:
-    """Return a note if the user specified a different type than the configuration states."""
+def _describe_replaced_type(members: dict[str, Member], family: Family, is_specified: bool) -> list[str]:
+    """Return a note if the family has a different type than the configuration states."""
     member = members.get("model_type")
     if member is None or member.value.plain == family.type:
         return []
+    reason = "as specified" if is_specified else "which has its architecture"
     return [
-        f"read as `{family.type}`, as specified, instead of its `model_type`, {escape_controls(member.value.written())}"
+        f"read as `{family.type}`, {reason}, instead of its `model_type`, {escape_controls(member.value.written())}"
     ]
 
 
-def _read_architecture(members: dict[str, Member], family: Family, report: Report) -> str | None:
+def _read_architecture(members: dict[str, Member], family: Family, library: Library, report: Report) -> str | None:
     """Return the architecture that a configuration names, by default the first of the family."""
     if not _names_architecture(members):
         return next(iter(family.architectures))
@@ -167,7 +172,10 @@ def _read_architecture(members: dict[str, Member], family: Family, report: Repor
         report.error("wrong-kind", message, member.value.span)
         return None
     if names[0] not in family.architectures:
-        help = suggest(names[0], [*family.architectures]) or f"supported: {', '.join(family.architectures)}"
+        entry = read_facts(library.specs)["types"].get(family.type)
+        is_class = entry is not None and names[0] in entry["classes"]
+        suggestion = suggest_lift(member.name.source.label) if is_class else suggest(names[0], [*family.architectures])
+        help = suggestion or f"supported: {', '.join(family.architectures)}"
         message = f"unknown architecture `{names[0]}` for model type `{family.type}`"
         report.error("unknown-name", message, member.value.span, help=help)
         return None
