@@ -10,7 +10,7 @@ from paths import ROOT
 
 import archspec
 from archspec import ArchError
-from archspec.formats.configs.classes import read_facts
+from archspec.formats.configs.facts import read_facts
 from archspec.formats.configs.generate import classes_text
 from archspec.testing import main
 

@@ -1,45 +1,14 @@
-"""Facts about the classes of `transformers`: which there are, and which fields of a configuration they may read.
-
-`generate.py` writes them to a file, which is read only for fields and types that the families do not have.
-"""
+"""The class of `transformers` that reads a configuration."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
-from functools import cache, cached_property
-from typing import TypedDict
+from functools import cached_property
 
+from archspec.formats.configs.facts import read_facts
 from archspec.formats.configs.family import Family
 from archspec.formats.strict_json import Member
-
-CLASSES_FILE = "_classes.json"
-
-
-class TypeFacts(TypedDict):
-    """The classes of a model type, and the names that only they may read."""
-
-    classes: list[str]
-    fields: list[str]
-
-
-class Facts(TypedDict):
-    """The version of `transformers`, its model types, names that any class may read, and facts about types."""
-
-    transformers: str
-    known: list[str]
-    shared: list[str]
-    types: dict[str, TypeFacts]
-
-
-@cache
-def read_facts(specs: str) -> Facts:
-    """Read the facts about classes of `transformers`."""
-    import json
-
-    with open(os.path.join(specs, "configs", CLASSES_FILE), encoding="utf-8") as file:
-        return json.load(file)
 
 
 class ConfigurationReader:
@@ -66,7 +35,8 @@ class ConfigurationReader:
         entry = facts["types"].get(family)
         if entry is None or self._architecture not in entry["classes"] or _is_newer(written, facts["transformers"]):
             return frozenset()
-        return frozenset(facts["shared"]).union(entry["fields"])
+        types = [family, *filter(None, self._family.parts.values())]
+        return frozenset(facts["shared"]).union(*[facts["types"][type]["fields"] for type in types])
 
     def _plain(self, name: str) -> object:
         return self._members[name].value.plain if name in self._members else None

@@ -6,32 +6,28 @@
 from __future__ import annotations
 
 import os
-from functools import cache
+from collections.abc import Mapping
 from shlex import quote
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, cast
 
 from archspec.compiler.resolve.files import Library
 from archspec.core.diagnostics import Report, Span, make_error, suggest
+from archspec.formats.configs.documents import COMMON, Document, DocumentReader, merge_fields, part_entries
+from archspec.formats.configs.facts import read_facts
 from archspec.formats.strict_json import JsonValue, Member
-
-COMMON = "_common"
-
-_MODEL_FIELDS = ("model_type", "architectures", "num_labels", "id2label", "tie_word_embeddings")
-"""Fields that have an effect in the configuration of a model, and none in that of a part."""
-
-_Mapping: TypeAlias = dict[str, Any]
-"""A mapping in one of the files."""
 
 
 class Field(NamedTuple):
     """The effect of one configuration field.
 
     The field `sets` a hyperparameter to its value, or to the value that `values` maps it to; a mapping sets several.
+    Hyperparameters in `others` have the same value, but a size of two numbers sets two hyperparameters.
     `architectures` are patterns of those that use the field. `only` lists the supported values. `kind` is
     integer, integers (one, or a list of them), number, positive (a number above 0), rate (a number from 0 to below 1),
     boolean, string, names (a list of strings), strings (one, or a list of them), list (of integers), numbers (a list of
     numbers above 0), indices (one, or a list of them, from 0), sizes (an object of integers), entries (an object whose
-    number of entries is the value) or cycle; `minimum` is that of integers. The value `unset` means null.
+    number of entries is the value), size (an integer, or a list of two), items (a list of strings, whose values are
+    `items`) or cycle; `minimum` is that of integers, and numbers may be 0 if it is 0. The value `unset` means null.
     `nested_default` is the default if one of the `objects` that can contain the field is present without it.
 
     `optional` permits null: the hyperparameter is then equal to `like`, if that is set, keeps the default of its
@@ -43,12 +39,14 @@ class Field(NamedTuple):
 
     name: str
     sets: str | None
+    others: list[str]
     kind: str
     default: object
     nested_default: object
     objects: frozenset[str]
     has_default: bool
     values: list[tuple[object, object]] | None
+    items: list[tuple[object, object]] | None
     only: list[object] | None
     minimum: int
     unset: object
@@ -75,8 +73,8 @@ class Family(NamedTuple):
     """A model type: its architectures, its fields by each of their names, and the fields without effect.
 
     `names` pairs runs of segments in the names of published tensors with the runs in live models of `transformers`,
-    `gguf` with the runs in GGUF files: (run, runs, effect of the conversion). Published models of a `headless` type have
-    no head.
+    `gguf` with the runs in GGUF files: (run, runs, effect of the conversion). Published models of a `headless` type
+    have no head. `parts` are nested configurations, with the type of each if its family has one.
     """
 
     type: str
@@ -85,8 +83,8 @@ class Family(NamedTuple):
     ignored: frozenset[str]
     names: tuple[tuple[str, str], ...]
     gguf: tuple[tuple[str | None, tuple[str, ...], str], ...]
-    parts: tuple[str, ...] = ()
-    headless: bool = False
+    parts: dict[str, str | None]
+    headless: bool
 
     @property
     def title(self) -> str:
@@ -110,41 +108,38 @@ def known_types(specs: str) -> list[str]:
     return sorted(name[:-5] for name in names if name.endswith(".yaml") and not name.startswith("_"))
 
 
-def read_family(specs: str, type: str, raw: dict[str, bytes]) -> Family:
-    """Read the family of a supported model type, and add the files read to `raw`."""
-    documents = [_load_document(specs, type, raw)]
-    while "like" in documents[0]:
-        documents.insert(0, _load_document(specs, documents[0]["like"], raw))
-    included = {name for document in documents for name in document.get("includes", ())}
-    documents[:0] = [_load_document(specs, name, raw) for name in sorted(included)]
-    return _build_family(type, documents, _load_document(specs, COMMON, raw))
+def read_family(specs: str, type: str, raw: dict[str, bytes], part_types: Mapping[str, str] | None = None) -> Family:
+    """Read the family of a supported model type, and add the files read to `raw`.
+
+    `part_types` are the types that parts state, where the family of a part depends on its type.
+    """
+    reader = DocumentReader(specs, raw)
+    return _build_family(type, reader.read_inherited(type), reader.read(COMMON), reader, part_types or {})
 
 
 def read_adapter_type(specs: str, type: str, raw: dict[str, bytes]) -> Family:
     """Read the fields of the configuration of a type of adapter, and add the file read to `raw`."""
-    return _build_family(type, [_load_document(specs, f"_{type.lower()}", raw)], {"values": {}})
+    reader = DocumentReader(specs, raw)
+    return _build_family(type, [reader.read(f"_{type.lower()}")], {"values": {}}, reader, {})
 
 
 def read_layers(specs: str, type: str) -> Layers:
     """Read the layers that a type of adapter can change."""
-    document = _load_document(specs, f"_{type.lower()}", {})
+    document = DocumentReader(specs, {}).read(f"_{type.lower()}")
     return Layers(document["layers"], tuple(document["fused"]))
 
 
-def _build_family(type: str, documents: list[_Mapping], common: _Mapping) -> Family:
-    architectures: dict[str, str | _Mapping] = {}
-    entries: dict[str, _Mapping] = {}
-    ignored = set[str]()
+def _build_family(
+    type: str, documents: list[Document], common: Document, reader: DocumentReader, part_types: Mapping[str, str]
+) -> Family:
+    architectures: dict[str, str | Document] = {}
     names: list[list[str]] = []
     gguf: list[list[Any]] = []
-    parts = tuple(documents[-1].get("parts", ()))
-    for part in parts:
-        entries |= {f"{part}.{name}": entry for name, entry in common["fields"].items() if "only" in entry}
-        ignored.update(f"{part}.{name}" for name in (*common["ignored"], *_MODEL_FIELDS))
-    for document in (common, *documents):
+    parts = part_entries(documents[-1])
+    placed = [reader.read_part(part, entry, part_types.get(part)) for part, entry in parts.items()]
+    entries, ignored = merge_fields([common, *documents], placed)
+    for document in documents:
         architectures = document.get("architectures", architectures)
-        entries |= document.get("fields", {})
-        ignored.update(document.get("ignored", ()))
         names = document.get("names", names)
         replacements = document.get("gguf", [])
         gguf = [
@@ -154,18 +149,16 @@ def _build_family(type: str, documents: list[_Mapping], common: _Mapping) -> Fam
     fields: dict[str, Field] = {}
     for name, entry in entries.items():
         fields |= dict.fromkeys((name, *entry.get("also", ())), _build_field(name, entry, common["values"]))
-    targets = {name: _build_architecture(entry) for name, entry in architectures.items()}
-    name_pairs = tuple((published, live) for published, live in names)
-    gguf_names = tuple([_gguf_names(*entry) for entry in gguf])
+    part_families = {part: part_types.get(part) or entry.get("like") for part, entry in parts.items()}
     return Family(
         type,
-        targets,
+        {name: _build_architecture(entry) for name, entry in architectures.items()},
         fields,
         frozenset(ignored - set(fields)),
-        name_pairs,
-        gguf_names,
-        parts,
-        headless=documents[-1].get("headless", False),
+        tuple((published, live) for published, live in names),
+        tuple([_gguf_names(*entry) for entry in gguf]),
+        part_families,
+        documents[-1].get("headless", False),
     )
 
 
@@ -175,28 +168,32 @@ def _gguf_names(
     return published, (stored,) if isinstance(stored, str) else tuple(stored or ()), how
 
 
-def _build_architecture(entry: str | _Mapping) -> Architecture:
+def _build_architecture(entry: str | Document) -> Architecture:
     entry = {"is": entry, "with": {}} if isinstance(entry, str) else entry
     file, _, definition = entry["is"].partition(".")
     return Architecture(file, definition, entry["with"])
 
 
-def _build_field(name: str, entry: _Mapping, shared: _Mapping) -> Field:
+def _build_field(name: str, entry: Document, shared: Document) -> Field:
     default, values, cycle = entry.get("default"), entry.get("values"), entry.get("cycle", [])
+    targets, items = entry.get("sets"), entry.get("items")
+    targets = cast("list[str]", targets if isinstance(targets, list) else [targets] if targets is not None else [])
     if isinstance(values, str):
         values = shared[values]
     if isinstance(values, dict):
-        values = [*cast("_Mapping", values).items()]
+        values = [*cast("Document", values).items()]
     kinds = {"int": "integer", "float": "number", "bool": "boolean", "list": "list"}
     return Field(
         name,
-        entry.get("sets"),
-        entry.get("kind") or ("cycle" if cycle else kinds.get(type(default).__name__, "")),
+        targets[0] if targets else None,
+        targets[1:],
+        entry.get("kind") or ("cycle" if cycle else "items" if items else kinds.get(type(default).__name__, "")),
         default,
         entry.get("within"),
         frozenset([alias.rpartition(".")[0] for alias in (name, *entry.get("also", ()))]),
         "default" in entry,
         [(value, meaning) for value, meaning in values] if values is not None else None,
+        [*items.items()] if items is not None else None,
         entry.get("only"),
         entry.get("least", 1),
         entry.get("unset"),
@@ -210,21 +207,6 @@ def _build_field(name: str, entry: _Mapping, shared: _Mapping) -> Field:
         entry.get("length"),
         entry.get("optional", "default" in entry and default is None),
     )
-
-
-def _load_document(specs: str, name: str, raw: dict[str, bytes]) -> _Mapping:
-    path = os.path.abspath(os.path.join(specs, "configs", name + ".yaml"))
-    with open(path, "rb") as file:
-        raw[path] = file.read()
-    return _parse_yaml(raw[path])
-
-
-@cache
-def _parse_yaml(data: bytes) -> _Mapping:
-    """Parse a document. It is cached, because tensor names are searched in all families, so it must not be changed."""
-    import yaml
-
-    return yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 # The family of a configuration --------------------------------------------------------------------------------------
@@ -243,7 +225,31 @@ def find_family(
         type = _read_stated_type(member, members, supported, library, report)
     elif type is None:
         type = _find_by_architecture(root, members, supported, library, report)
-    return read_family(library.specs, type, library.raw) if type is not None else None
+    if type is None:
+        return None
+    part_types = _read_part_types(type, members, supported, library, report)
+    return read_family(library.specs, type, library.raw, part_types) if part_types is not None else None
+
+
+def _read_part_types(
+    type: str, members: dict[str, Member], supported: list[str], library: Library, report: Report
+) -> dict[str, str] | None:
+    """Return the types of parts that select a definition by their types; None after a diagnostic."""
+    reader = DocumentReader(library.specs, {})
+    types: dict[str, str] = {}
+    for part, entry in part_entries(reader.read(type)).items():
+        fields = members[part].value.plain if part in members and "interface" in entry else None
+        member = fields.get("model_type") if isinstance(fields, dict) else None
+        stated = member.value.plain if member is not None else None
+        if member is None or stated is None:
+            continue
+        options = reader.types_with_interface(supported, entry["interface"])
+        if stated not in options:
+            message = f"unsupported type of `{part}` for model type `{type}`: {member.value.written()}"
+            report.error("unsupported", message, member.value.span, help=f"supported: {', '.join(options)}")
+            return None
+        types[part] = str(stated)
+    return types
 
 
 def _read_stated_type(
@@ -256,8 +262,6 @@ def _read_stated_type(
         return None
     if stated in supported:
         return stated
-    from archspec.formats.configs.classes import read_facts
-
     is_known = stated in read_facts(library.specs)["known"]
     name, candidates = _find_types(members, supported, library)
     if len(candidates) == 1 and not is_known:

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 
 from archspec.core import resources
-from archspec.formats.configs.classes import CLASSES_FILE
+from archspec.formats.configs.facts import CLASSES_FILE
 from archspec.formats.configs.family import known_types
 
 _UNREAD_PREFIXES = (

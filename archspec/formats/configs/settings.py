@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from json import dumps
-from math import prod
+from math import inf, prod
 from typing import cast
 
 from archspec.core.diagnostics import Note, Report, suggest
@@ -127,7 +127,7 @@ class Settings:
         for name, member in members.items():
             full_name = prefix + name
             field = self.family.fields.get(full_name)
-            if field is not None and field.kind in ("cycle", "integers"):
+            if field is not None and field.kind in ("cycle", "integers", "items"):
                 if member.value.plain is not None:
                     self._lists.append((full_name, field, member))
             elif field is not None:
@@ -170,8 +170,9 @@ class Settings:
         for field in fields:
             if field.like is not None:
                 self._set_like(field)
-            if field.sets is not None and field.unless is not None and self._are_equal(field.sets, field.unless):
-                del self.hyperparameters[field.sets]
+            for name in _list_targets(field) if field.unless is not None else ():
+                if self._are_equal(name, field.unless or ""):
+                    del self.hyperparameters[name]
             self._check_product(field)
         for name, field, member in self._lists:
             items, length = member.value.plain, self.hyperparameters[field.length or ""].value
@@ -183,8 +184,8 @@ class Settings:
         member = self._present_fields.get(field.name)
         value = member.value.plain if member is not None else field.default
         source = self.hyperparameters[field.like or ""]
-        if value is None:
-            self._set(field.name, field.sets or "", source.value, member, source.member)
+        for name in _list_targets(field) if value is None else ():
+            self._set(field.name, name, source.value, member, source.member)
 
     def _check_product(self, field: Field) -> None:
         member = self._present_fields.get(field.name)
@@ -260,10 +261,14 @@ class Settings:
             return self._evaluate_cycle(name, field, member)
         if field.kind == "integers":
             return self._evaluate_integers(name, field, member)
+        if field.kind == "items":
+            return self._evaluate_items(name, field, member)
         if expected := _describe_expected(field, value.plain):
             return self._report_expected(name, expected, member)
         if field.kind == "entries" and isinstance(value.plain, dict):
             return len(value.plain)
+        if field.kind == "size":
+            return self._evaluate_size(name, field, member)
         if field.kind == "numbers":
             return [float(item) for item in cast("list[float]", data)]
         return float(data) if field.kind in _REAL_KINDS and isinstance(data, int) else data
@@ -297,6 +302,24 @@ class Settings:
         numbers = [item.plain for item in items]
         return numbers[:1] if len(set(map(str, numbers))) == 1 else numbers
 
+    def _evaluate_items(self, name: str, field: Field, member: Member) -> object:
+        """Return a list with the value of each item."""
+        if not _are_strings(member.value.plain):
+            return self._report_expected(name, "a list of strings", member)
+        values = dict(field.items or ())
+        items = cast("list[str]", member.value.data())
+        if not values.keys() >= set(items):
+            return self._report_unsupported(name, member, f"supported items: {', '.join(map(dumps, values))}")
+        return [values[item] for item in items]
+
+    def _evaluate_size(self, name: str, field: Field, member: Member) -> object:
+        """Return a size for all axes, or the sizes of two axes if they set two hyperparameters."""
+        sizes = member.value.data()
+        height, width = cast("list[int]", sizes) if isinstance(sizes, list) else (sizes, sizes)
+        if field.others:
+            return [height, width]
+        return height if height == width else self._report_unsupported(name, member, "supported values: equal sizes")
+
     def _report_expected(self, name: str, expected: str, member: Member) -> object:
         return self._report("wrong-kind", f"`{name}` expects {expected}, found {member.value.written()}", member)
 
@@ -327,8 +350,16 @@ def _list_settings(field: Field, value: object) -> list[tuple[str, object]]:
         value = next((mapped for option, mapped in field.values if are_equal_values(value, option)), None)
         if isinstance(value, dict):
             return [*cast("dict[str, object]", value).items()]
-    sets_none = field.default is not None and field.like is None
-    return [(field.sets, value)] if field.sets is not None and (value is not None or sets_none) else []
+    if value is None and (field.default is None or field.like is not None):
+        return []
+    targets = _list_targets(field)
+    values = cast("list[object]", value) if field.kind == "size" and isinstance(value, list) else [value] * len(targets)
+    return [*zip(targets, values, strict=True)]
+
+
+def _list_targets(field: Field) -> list[str]:
+    """Return the hyperparameters that a field sets."""
+    return [] if field.sets is None else [field.sets, *field.others]
 
 
 def _describe_expected(field: Field, value: Plain) -> str | None:
@@ -341,8 +372,12 @@ def _describe_expected(field: Field, value: Plain) -> str | None:
         fits = isinstance(value, list) and value and all(_is_integer(item.plain, field.minimum) for item in value)
         return None if fits else "a list of positive integers"
     if field.kind == "numbers":
-        fits = isinstance(value, list) and value and all(_is_positive(item.plain) for item in value)
-        return None if fits else "a list of positive numbers"
+        is_valid = _is_positive if field.minimum else _is_non_negative
+        fits = isinstance(value, list) and value and all(is_valid(item.plain) for item in value)
+        return None if fits else "a list of positive numbers" if field.minimum else "a list of non-negative numbers"
+    if field.kind == "size":
+        items = [item.plain for item in value] if isinstance(value, list) and len(value) == 2 else [value]
+        return None if all(_is_integer(item, field.minimum) for item in items) else "a positive integer, or two of them"
     if field.kind == "indices":
         items = [item.plain for item in value] if isinstance(value, list) else [value]
         return None if all(_is_integer(item, 0) for item in items) else "a non-negative integer, or a list of them"
@@ -385,6 +420,11 @@ def _is_integer(value: Plain, minimum: int) -> bool:
 
 def _is_positive(value: Plain) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= MAX_NUMBER
+
+
+def _is_non_negative(value: Plain) -> bool:
+    """Whether a value is a number of at least 0; `Infinity` is one."""
+    return not isinstance(value, bool) and (value in (0, inf) or _is_positive(value))
 
 
 def are_equal_values(left: object, right: object) -> bool:

@@ -11,8 +11,9 @@ from archspec.compiler.resolve.files import Library
 from archspec.compiler.resolve.unit import Definition, Unit
 from archspec.core.diagnostics import Report, Source, decode, escape_controls, read_bytes, suggest
 from archspec.core.reports.text import literal
-from archspec.formats.configs.classes import ConfigurationReader, read_facts
+from archspec.formats.configs.classes import ConfigurationReader
 from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
+from archspec.formats.configs.facts import read_facts
 from archspec.formats.configs.family import Family, find_family, suggest_lift
 from archspec.formats.configs.settings import (
     Setting,
@@ -22,6 +23,7 @@ from archspec.formats.configs.settings import (
     split_unsupported_scaling,
 )
 from archspec.formats.strict_json import Member, read_json
+from archspec.ir.ops import Op
 from archspec.ir.table import Quantization
 from archspec.language.syntax import tree
 
@@ -131,9 +133,7 @@ def _describe_config(source: Source, library: Library, report: Report, reading: 
     unit = library.bundled(family.architectures[architecture].file, report)
     if unit is None:
         return None
-    hyperparameters = settings.hyperparameters
-    bound_names = {name.partition(".")[0] for name in hyperparameters if "." in name} & hyperparameters.keys()
-    library.add_override_names(unit, [str(hyperparameters[name].value) for name in bound_names], report)
+    definitions = _Definitions(unit, library, report)
     title = _model_title(source.label, family) if reading.has_path else family.type
     heading = _format_heading(source.label, architecture, "model_type" in root.plain, reading, family, settings.skipped)
     notes = _describe_replaced_type(root.plain, family, reading.type is not None)
@@ -141,7 +141,7 @@ def _describe_config(source: Source, library: Library, report: Report, reading: 
     notes += [reader.describe([escape_controls(name) for name in settings.unread])] if settings.unread else []
     heading += "".join(f"# {note[0].upper()}{note[1:]}.\n" for note in notes)
     notes += [f"not included: {field}, which affects no tensor" for field in deferred]
-    text = f"{heading}\n{_format_spec(title, family, architecture, unit, hyperparameters)}"
+    text = f"{heading}\n{_format_spec(title, family, architecture, definitions, settings.hyperparameters)}"
     default = None if _names_architecture(root.plain) else architecture
     if default is not None and family.headless:
         notes.append(f"read as {default}: the configuration names no `architectures`")
@@ -203,35 +203,74 @@ def _format_heading(
     return "\n".join(lines) + "\n"
 
 
-def _format_spec(title: str, family: Family, architecture: str, unit: Unit, settings: dict[str, Setting]) -> str:
+def _format_spec(
+    title: str, family: Family, architecture: str, definitions: _Definitions, settings: dict[str, Setting]
+) -> str:
     file, name, constants = family.architectures[architecture]
-    values = constants | _bind_hyperparameters(unit, _find_definition(unit, name), settings)
+    unit = definitions.unit
+    values: dict[str, object] = {name: _refer(unit, value, definitions) for name, value in constants.items()}
+    values |= _bind_hyperparameters(unit, definitions.find(unit, name), settings, definitions)
     arguments = [f"{n} = {_format_argument(value)}" for n, value in values.items()]
     opening = f'model "{title}" = {name}('
     body = f"{opening}{', '.join(arguments)})"
     if len(body) > MAX_LINE_WIDTH:
         body = opening + "".join(f"\n  {line}" for line in _fill_lines(arguments)) + "\n)"
-    names = {*_iter_names(values)}
-    local_names = {word for word in names if word in unit.names and not unit.names[word].imported}
-    imports = [f"import {file} {{ {', '.join([name, *sorted(local_names)])} }}"]
-    if names - local_names:
-        imports.insert(0, f"import std {{ {', '.join(sorted(names - local_names))} }}")
-    return "\n".join([*imports, "", body]) + "\n"
+    names: dict[str, set[str]] = {}
+    for value in _iter_references(values):
+        names.setdefault(definitions.file(value) or file, set()).add(value.name)
+    own = names.pop(file, set())
+    imports = [f"import {source} {{ {', '.join(sorted(names[source]))} }}" for source in sorted(names)]
+    return "\n".join([*imports, f"import {file} {{ {', '.join([name, *sorted(own - {name})])} }}", "", body]) + "\n"
 
 
-class _BoundDefinition(NamedTuple):
-    """A definition with hyperparameters, as the value of a hyperparameter."""
+class _Reference(NamedTuple):
+    """A definition or function as the value of a hyperparameter, perhaps with hyperparameters of its own."""
 
-    definition: str
+    name: str
+    target: Definition | Op
     values: dict[str, object]
 
 
-def _bind_hyperparameters(unit: Unit, definition: Definition, settings: dict[str, Setting]) -> dict[str, object]:
+class _Definitions:
+    """The definitions that hyperparameters can have as values: of the family's file, of other files and of `std`."""
+
+    def __init__(self, unit: Unit, library: Library, report: Report) -> None:
+        self.unit = unit
+        self._library = library
+        self._report = report
+
+    def find(self, unit: Unit, name: str) -> Definition | Op:
+        """Find the definition with a name in a bundled file or in `std`; `FILE.NAME` is in any bundled file."""
+        file, dot, word = name.rpartition(".")
+        source = self._library.bundled(file, self._report) if dot else unit
+        assert source is not None
+        for names in (source.names, self.unit.names):
+            target = names[word].target if word in names else None
+            if target is not None:
+                return target
+        self._library.add_override_names(self.unit, [word], self._report)
+        return self.unit.override_names[word]
+
+    def file(self, reference: _Reference) -> str | None:
+        """Return the name of the file from which to import a definition; None for the file of the family."""
+        if not isinstance(reference.target, Definition):
+            return "std"
+        if reference.target.unit is self.unit:
+            return None
+        path = os.path.relpath(reference.target.unit.source.label, "specs").replace(os.sep, "/")
+        return path.removesuffix(".arch").partition("/")[0]
+
+
+def _bind_hyperparameters(
+    unit: Unit, definition: Definition | Op, settings: dict[str, Setting], definitions: _Definitions
+) -> dict[str, object]:
     """Return the hyperparameters of a definition whose values are not their defaults, in order.
 
     `Text.layers` is the hyperparameter `layers` of the definition that `Text` is by default, and `scaling.factor` the
-    hyperparameter `factor` of the function that is the value of `scaling`, if it has one.
+    hyperparameter `factor` of the function that is the value of `scaling`, if it has one. `unit` is the file in which
+    values are named.
     """
+    assert isinstance(definition, Definition)
     unknown = {name.partition(".")[0] for name in settings} - definition.hyperparameters.keys()
     assert not unknown, f"{definition.name} has no hyperparameters {sorted(unknown)}"
     values: dict[str, object] = {}
@@ -241,42 +280,51 @@ def _bind_hyperparameters(unit: Unit, definition: Definition, settings: dict[str
             for full_name, setting in settings.items()
             if full_name.startswith(f"{name}.")
         }
-        if name in settings and not _is_default(definition, name, settings):
-            values[name] = settings[name].value
-        if nested and name in settings:
-            function = _find_definition(unit, str(settings[name].value))
-            nested = {name: setting for name, setting in nested.items() if name in function.hyperparameters}
-            nested_values = _bind_hyperparameters(unit, function, nested)
-            values |= {name: _BoundDefinition(function.name, nested_values)} if nested_values else {}
-        elif nested:
+        if name in settings and not _is_default(unit, definition, name, settings, definitions):
+            values[name] = _refer(unit, settings[name].value, definitions)
+        if not nested:
+            continue
+        if name in settings:
+            target = definitions.find(unit, str(settings[name].value))
+            accepted = target.hyperparameters if isinstance(target, Definition) else ()
+            nested = {name: setting for name, setting in nested.items() if name.partition(".")[0] in accepted}
+        else:
             assert isinstance(hyperparameter.default, tree.Name)
-            default = hyperparameter.default.text
-            bound = _BoundDefinition(default, _bind_hyperparameters(unit, _find_definition(unit, default), nested))
-            values |= {name: bound} if bound.values else {}
+            target = definitions.find(definition.unit, hyperparameter.default.text)
+        if nested:
+            assert isinstance(target, Definition)
+            nested_values = _bind_hyperparameters(target.unit, target, nested, definitions)
+            values |= {name: _Reference(target.name, target, nested_values)} if nested_values else {}
     return values
 
 
-def _find_definition(unit: Unit, name: str) -> Definition:
-    """Return the definition with a name in a bundled file, or in the standard library."""
-    definition = unit.names[name].target if name in unit.names else unit.override_names[name]
-    assert isinstance(definition, Definition)
-    return definition
+def _refer(unit: Unit, value: object, definitions: _Definitions) -> object:
+    """Return a value with its names replaced by references to definitions."""
+    if isinstance(value, list):
+        return [_refer(unit, item, definitions) for item in cast("list[object]", value)]
+    if not isinstance(value, str):
+        return value
+    target = definitions.find(unit, value)
+    return _Reference(target.name, target, {})
 
 
 def _format_argument(value: object) -> str:
-    if not isinstance(value, _BoundDefinition):
+    if isinstance(value, list):
+        return f"[{', '.join(map(_format_argument, cast('list[object]', value)))}]"
+    if not isinstance(value, _Reference):
         return literal(value)
-    return f"{value.definition}({', '.join(f'{n} = {_format_argument(nested)}' for n, nested in value.values.items())})"
+    values = ", ".join(f"{name} = {_format_argument(nested)}" for name, nested in value.values.items())
+    return f"{value.name}({values})" if values else value.name
 
 
-def _iter_names(values: dict[str, object]) -> Iterator[str]:
-    """Yield the names of definitions and functions among the values of hyperparameters."""
-    for value in values.values():
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, _BoundDefinition):
-            yield value.definition
-            yield from _iter_names(value.values)
+def _iter_references(value: object) -> Iterator[_Reference]:
+    """Yield the definitions and functions among the values of hyperparameters."""
+    if isinstance(value, _Reference):
+        yield value
+        yield from _iter_references(value.values)
+    elif isinstance(value, dict | list):
+        for item in cast("list[object]", [*value.values()] if isinstance(value, dict) else value):
+            yield from _iter_references(item)
 
 
 def _model_title(label: str, family: Family) -> str:
@@ -302,16 +350,19 @@ def _fill_lines(arguments: list[str]) -> list[str]:
     return lines
 
 
-def _is_default(definition: Definition, name: str, settings: dict[str, Setting]) -> bool:
+def _is_default(
+    unit: Unit, definition: Definition, name: str, settings: dict[str, Setting], definitions: _Definitions
+) -> bool:
     """Whether a value is the default of its hyperparameter; only literal and name defaults are compared."""
     value = settings[name].value
-    hyperparameter = definition.hyperparameters.get(name)
-    match hyperparameter.default if hyperparameter is not None else None:
+    match definition.hyperparameters[name].default:
         case tree.Literal(value=default):
             return are_equal_values(default, value)
         case tree.ListLiteral(items=items):
             return [item.value if isinstance(item, tree.Literal) else None for item in items] == value
-        case tree.Name(text=text):
-            return value == (settings[text].value if text in settings else text)
+        case tree.Name(text=text) if text in settings:
+            return value == settings[text].value
+        case tree.Name(text=text) if text not in definition.hyperparameters and isinstance(value, str):
+            return definitions.find(unit, value) is definitions.find(definition.unit, text)
         case _:
             return False

@@ -1,0 +1,156 @@
+"""Composition of family files: what a file inherits (`like`, `includes`), drops (`without`) and contains (`parts`).
+
+`docs/import.md` describes the format. The files are part of the package, so they are not validated.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import Any, NamedTuple, TypeAlias, cast
+
+COMMON = "_common"
+
+_MODEL_FIELDS = ("model_type", "architectures", "num_labels", "id2label", "tie_word_embeddings")
+"""Fields that have an effect in the configuration of a model, and none in that of a part."""
+
+Document: TypeAlias = dict[str, Any]
+"""A file, or a mapping in one."""
+
+
+class FieldEntries(NamedTuple):
+    """The entries of fields by their names, and the names of ignored fields."""
+
+    fields: dict[str, Document]
+    ignored: set[str]
+
+
+class DocumentReader:
+    """Reads the files of families; the contents of the files are added to `raw`."""
+
+    def __init__(self, specs: str, raw: dict[str, bytes]) -> None:
+        self.specs = specs
+        self.raw = raw
+
+    def read(self, name: str) -> Document:
+        """Read one file."""
+        path = os.path.abspath(os.path.join(self.specs, "configs", name + ".yaml"))
+        with open(path, "rb") as file:
+            self.raw[path] = file.read()
+        return _parse_yaml(self.raw[path])
+
+    def read_inherited(self, type: str) -> list[Document]:
+        """Read the file of a type and the files that it inherits or includes, which come first."""
+        documents = [self.read(type)]
+        while "like" in documents[0]:
+            documents.insert(0, self.read(documents[0]["like"]))
+        entries = [entry for document in documents for entry in document.get("includes", ())]
+        names = sorted({entry for entry in entries if isinstance(entry, str)})
+        included = [self.read(name) for name in names]
+        included += [self._read_included(entry) for entry in entries if not isinstance(entry, str)]
+        return [*included, *documents]
+
+    def _read_included(self, entry: Document) -> Document:
+        """Read the fields of a file below one of its objects, with names of their own (`under`, `sets`)."""
+        (old, new), sets = entry["under"], cast("dict[str, str]", entry["sets"])
+
+        def rename(name: str) -> str | None:
+            return f"{new}.{name.removeprefix(f'{old}.')}" if name.startswith(f"{old}.") else None
+
+        def rename_target(name: str) -> str:
+            head, dot, remainder = name.partition(".")
+            return f"{sets.get(head, head)}{dot}{remainder}"
+
+        fields = cast("dict[str, Document]", self.read(entry["file"])["fields"])
+        return {"fields": _place_fields(fields, rename, rename_target)}
+
+    def read_part(self, part: str, entry: Document, type: str | None) -> FieldEntries:
+        """Read the fields of a part: those common to all parts, and those of its family.
+
+        The family is `like`, regardless of the type that the part states, or for an `interface`, that `type`. Its
+        fields set hyperparameters of the definition that is the value of `as`.
+        """
+        common = self.read(COMMON)
+        only = {name: field for name, field in common["fields"].items() if "only" in field}
+        entries = FieldEntries(dict(only), {*common["ignored"], *_MODEL_FIELDS})
+        family = type or entry.get("like") or entry.get("default")
+        prefix = f"{entry['as']}." if "as" in entry else ""
+        if family is not None:
+            inherited = merge_fields([common, *self.read_inherited(family)])
+            # The architectures of the family are not those of the part.
+            applicable = {name: field for name, field in inherited.fields.items() if "for" not in field}
+            names = {alias for name, field in inherited.fields.items() for alias in (name, *field.get("also", ()))}
+            entries = FieldEntries(applicable, entries.ignored | inherited.ignored | names)
+        fields = _place_fields(entries.fields, lambda name: f"{part}.{name}", lambda name: prefix + name)
+        if "interface" in entry:
+            definition = self.read(str(family))["interfaces"][entry["interface"]]
+            fields[f"{part}.model_type"] = {"sets": entry["as"], "default": family, "values": {family: definition}}
+        return FieldEntries(fields, {f"{part}.{name}" for name in entries.ignored})
+
+    def types_with_interface(self, types: Iterable[str], interface: str) -> list[str]:
+        """Return the types with a definition for an interface."""
+        return [type for type in types if interface in self.read(type).get("interfaces", {})]
+
+
+def merge_fields(documents: Iterable[Document], parts: Iterable[FieldEntries] = ()) -> FieldEntries:
+    """Merge the fields of parts and of documents: later ones replace earlier ones, and `without` drops them."""
+    fields: dict[str, Document] = {}
+    ignored = set[str]()
+    for part in parts:
+        fields |= part.fields
+        ignored |= part.ignored
+    for document in documents:
+        for pattern in document.get("without", ()):
+            fields = {name: field for name, field in fields.items() if not fnmatchcase(name, pattern)}
+            ignored = {name for name in ignored if not fnmatchcase(name, pattern)}
+        fields |= document.get("fields", {})
+        ignored.update(document.get("ignored", ()))
+    return FieldEntries(fields, ignored)
+
+
+def part_entries(document: Document) -> dict[str, Document]:
+    """Return the parts of a family, with the entry of each."""
+    parts = document.get("parts", ())
+    return cast("dict[str, Document]", parts) if isinstance(parts, dict) else {name: {} for name in parts}
+
+
+def _place_fields(
+    fields: Mapping[str, Document], rename: Callable[[str], str | None], rename_target: Callable[[str], str]
+) -> dict[str, Document]:
+    """Return fields with other names that set other hyperparameters; those without a new name are left out."""
+    names = {name: rename(name) for name in fields}
+    return {new: _place_field(fields[name], rename, rename_target) for name, new in names.items() if new is not None}
+
+
+def _place_field(field: Document, rename: Callable[[str], str | None], rename_target: Callable[[str], str]) -> Document:
+    def place_value(value: object) -> object:
+        if not isinstance(value, dict):
+            return value
+        return {rename_target(name): item for name, item in cast("dict[str, object]", value).items()}
+
+    placed = dict(field)
+    for key in ("sets", "like", "unless", "length", "product"):
+        if key in field:
+            target: str | list[str] = field[key]
+            is_name = isinstance(target, str)
+            placed[key] = rename_target(target) if is_name else [rename_target(name) for name in target]
+    if "also" in field:
+        placed["also"] = [name for name in map(rename, field["also"]) if name is not None]
+    if "needs" in field:
+        placed["needs"] = {value: [rename(name) for name in names] for value, names in field["needs"].items()}
+    values = field.get("values")
+    if isinstance(values, dict):
+        placed["values"] = {value: place_value(item) for value, item in cast("dict[object, object]", values).items()}
+    elif isinstance(values, list):
+        placed["values"] = [(value, place_value(item)) for value, item in cast("list[tuple[object, object]]", values)]
+    return placed
+
+
+@cache
+def _parse_yaml(data: bytes) -> Document:
+    """Parse a document. It is cached, because tensor names are searched in all families, so it must not be changed."""
+    import yaml
+
+    return yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
