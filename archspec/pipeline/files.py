@@ -26,6 +26,7 @@ from archspec.pipeline.locate import Location
 from archspec.pipeline.streams import stream_text
 
 MAX_PROGRAMS = 8
+MAX_LISTED_FILES = 8
 
 
 class LoadedFile:
@@ -90,7 +91,11 @@ def load_file(location: Location, report: Report) -> LoadedFile:
         help = "count, compare or verify it; `archspec scaffold` drafts a spec for it"
         raise make_error("usage", f"{path} is a checkpoint: it has tensors, but no computation", help=help)
     if location.kind == "directory":
+        from archspec.formats.configs.companions import find_configurations
+
+        configurations = find_configurations(path)[:MAX_LISTED_FILES]
         help = "expected a config.json, an adapter_config.json or a checkpoint in it"
+        help = f"name one of its configurations: {', '.join(configurations)}" if configurations else help
         raise make_error("unreadable", f"no model in the directory {path}", help=help)
     if location.text is not None:
         source = Source(location.label, location.text)

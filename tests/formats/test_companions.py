@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from checkpoints import safetensors
+from checkpoints import gguf, safetensors
 
 import archspec
 from archspec.testing import main
@@ -91,3 +91,30 @@ def test_verify_names_the_modules_that_it_does_not_compare(folder: Path, capsys:
     (folder / "model.safetensors").write_bytes(safetensors(b"{}", 0))
     main(["verify", str(folder), str(folder)])
     assert "warning[not-included]: module `1_LSTM`" in capsys.readouterr().err
+
+
+def test_a_configuration_without_sizes_beside_a_gguf_file(folder: Path) -> None:
+    """Such folders have a `config.json` with a type alone, so the sizes would be its defaults."""
+    (folder / "small-Q4.gguf").write_bytes(gguf({"blk.0.attn_norm.weight": (64,)}))
+    assert messages(folder) == []
+    write(folder / "config.json", {"model_type": "gpt2", "transformers_version": "4.48.3"})
+    message = "the sizes of small-Q4.gguf are not included: config.json has none, so they are the defaults"
+    assert messages(folder) == [message]
+    (help,) = [each.help or "" for each in archspec.load(folder).warnings]
+    assert archspec.count(help.rpartition(" ")[2].rstrip("`")).table.params.total == 64
+    (folder / "config.json").unlink()
+    assert archspec.count(folder).table.params.total == 64
+
+
+def test_a_directory_with_several_configurations_lists_them(tmp_path: Path) -> None:
+    with pytest.raises(archspec.ArchError) as caught:
+        archspec.load(tmp_path)
+    assert caught.value.diagnostics[0].help == "expected a config.json, an adapter_config.json or a checkpoint in it"
+    write(tmp_path / "model_index.json", {"_class_name": "Pipeline"})
+    write(tmp_path / "text_encoder" / "config.json", BASE)
+    write(tmp_path / "vae" / "config.json", {"_class_name": "Autoencoder"})
+    write(tmp_path / "base.json", BASE)
+    with pytest.raises(archspec.ArchError, match="no model in the directory") as caught:
+        archspec.load(tmp_path)
+    paths = f"{tmp_path}/base.json, {tmp_path}/text_encoder/config.json"
+    assert caught.value.diagnostics[0].help == f"name one of its configurations: {paths}"

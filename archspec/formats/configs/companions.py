@@ -1,12 +1,14 @@
-"""Files beside a `config.json` that add parameters to its model: adapters, and modules of sentence-transformers.
+"""Files beside a `config.json` that add parameters to its model (adapters, and modules of sentence-transformers) or
+determine its sizes (GGUF files), and configurations in directories without one.
 
-The model of the configuration does not include these parameters, so each command that reads it warns about them.
+The model of the configuration does not include these files, so each command that reads it warns about them.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import islice
 from shlex import quote
 from typing import cast
 
@@ -27,7 +29,18 @@ def find_omissions(path: str) -> list[Diagnostic]:
         return []
     adapter, modules = os.path.join(folder, ADAPTER_FILE), os.path.join(folder, MODULES_FILE)
     warnings = [_adapter_warning(path, adapter)] if os.path.isfile(adapter) else []
-    return [*warnings, *_iter_module_warnings(folder, modules)] if os.path.isfile(modules) else warnings
+    warnings += _iter_module_warnings(folder, modules) if os.path.isfile(modules) else []
+    return [*warnings, *_iter_gguf_warnings(folder, path)]
+
+
+def find_configurations(folder: str) -> list[str]:
+    """Return the paths of the configurations of models in a directory, and one level below it."""
+    paths: list[str] = []
+    for parent, folders, names in os.walk(folder):
+        if parent != folder:
+            folders.clear()
+        paths += [os.path.join(parent, name) for name in names if name == CONFIG_FILE or parent == folder]
+    return sorted([path for path in paths if path.endswith(".json") and "model_type" in _read_fields(path)])
 
 
 def _warning(message: str, help: str) -> Diagnostic:
@@ -56,6 +69,16 @@ def _iter_module_warnings(folder: str, path: str) -> Iterator[Diagnostic]:
         yield _warning(f"module `{subfolder or type}` of {path} is not included: {class_name}{number}", _MODULES_HELP)
 
 
+def _iter_gguf_warnings(folder: str, path: str) -> Iterator[Diagnostic]:
+    """Yield a warning if the sizes of a model are only in a GGUF file: its configuration has none."""
+    names = [name for _, _, names in islice(os.walk(folder or os.curdir), 1) for name in names]
+    files = sorted(name for name in names if name.endswith(".gguf"))
+    if files and not any(type(value) in (int, dict) for value in _read_fields(path).values()):
+        help = f"count the tensors of the file: `archspec count {quote(os.path.join(folder, files[0]))}`"
+        message = f"the sizes of {files[0]} are not included: {CONFIG_FILE} has none, so they are the defaults"
+        yield _warning(message, help)
+
+
 _MODULES_HELP = f"only the model of {CONFIG_FILE} is read; add the parameters of the module to its total"
 
 
@@ -63,8 +86,7 @@ def _count_dense(folder: str, subfolder: str) -> int | None:
     """Return the number of parameters of a linear layer; None if its configuration does not determine it."""
     if subfolder != os.path.basename(subfolder):
         return None  # only directories beside the file are read
-    data = _read_data(os.path.join(folder, subfolder, CONFIG_FILE))
-    fields = cast("dict[str, object]", data) if isinstance(data, dict) else {}
+    fields = _read_fields(os.path.join(folder, subfolder, CONFIG_FILE))
     inputs, outputs, bias = fields.get("in_features"), fields.get("out_features"), fields.get("bias", True)
     activation = str(fields.get("activation_function", "Tanh")).rpartition(".")[2]
     if not isinstance(inputs, int) or not isinstance(outputs, int) or not isinstance(bias, bool):
@@ -72,6 +94,12 @@ def _count_dense(folder: str, subfolder: str) -> int | None:
     if inputs < 1 or outputs < 1 or activation not in _ACTIVATIONS_WITHOUT_PARAMETERS:
         return None
     return (inputs + bias) * outputs
+
+
+def _read_fields(path: str) -> dict[str, object]:
+    """Return the members of a JSON object; none if the file cannot be read."""
+    data = _read_data(path)
+    return cast("dict[str, object]", data) if isinstance(data, dict) else {}
 
 
 def _read_data(path: str) -> object:
