@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from archspec.compiler.resolve import nodes
 from archspec.compiler.resolve.definition import ResolvedDefinition, resolve_definition, resolve_model
 from archspec.compiler.resolve.scope import LocalName
-from archspec.compiler.resolve.unit import Definition, Unit, covers, group_by_first_word, pattern_text
-from archspec.core.diagnostics import Report, Span
+from archspec.compiler.resolve.unit import Definition, Hyperparameter, Unit, covers, group_by_first_word, pattern_text
+from archspec.compiler.resolve.walk import declarations
+from archspec.core.diagnostics import Diagnostic, Note, Report, Span
+from archspec.core.reports.text import literal
 from archspec.language.syntax import tree
 from archspec.language.syntax.tree import names_in
 
@@ -25,6 +31,7 @@ def check_file(unit: Unit, report: Report) -> None:
             if isinstance(binding.target, Definition) and binding.target.node is item:
                 form = resolve_definition(binding.target, report)
                 _check_unused(binding.target, form, report)
+                _check_forwarded(binding.target, form, report)
                 used |= form.scope.file_names
         elif isinstance(item, tree.Model):
             resolve_model(unit, item, report)
@@ -88,3 +95,69 @@ def _report_unused_address(address: str, kind: str, span: Span, report: Report) 
     else:
         help = f"apply it, as in `.{address}(x)`, remove it, or mark it `unused`"
         report.error("unused-layer", f"`{address}` is declared but never applied", span, help=help)
+
+
+class _Receiver(NamedTuple):
+    """A part of a definition to which `..` passes a hyperparameter."""
+
+    callee: str
+    forward: tree.Argument
+    hyperparameter: Hyperparameter
+
+    @property
+    def default(self) -> object:
+        """The default of the hyperparameter in the part; None if it is not a literal."""
+        default = self.hyperparameter.default
+        return default.value if isinstance(default, tree.Literal) else None
+
+
+def _check_forwarded(definition: Definition, resolved: ResolvedDefinition, report: Report) -> None:
+    """Report hyperparameters that `..` passes to several parts, of which one means something different by the name.
+
+    It does if it is a model by itself whose default differs, and a part without a different default has the name, too.
+    """
+    receivers = [*_iter_receivers(definition, resolved)]
+    for name, hyperparameter in definition.hyperparameters.items():
+        default = hyperparameter.default
+        if not isinstance(default, tree.Literal):
+            continue
+        named = [receiver for receiver in receivers if receiver.hyperparameter.name == name]
+        different = [receiver for receiver in named if receiver.default not in (None, default.value)]
+        for receiver in different if len(different) < len(named) else ():
+            message = (
+                f"`..` passes `{name}` to `{receiver.callee}`, but its default is {literal(receiver.default)} there, "
+                f"not {literal(default.value)} as here"
+            )
+            span, note = definition.unit.span(receiver.forward), Note("the default there", receiver.hyperparameter.span)
+            help = f"specify it: `{name} = ...`, or `{name} = {name}` if it has the same meaning"
+            report.add(Diagnostic("ambiguous-name", message, span, (note,), help, "warning"))
+
+
+def _iter_receivers(definition: Definition, resolved: ResolvedDefinition) -> Iterator[_Receiver]:
+    """Yield each hyperparameter that `..` passes to a module."""
+    for declaration in declarations(resolved.body):
+        node = declaration.what
+        if not isinstance(node, nodes.ModuleDeclaration) or node.arguments.forward is None:
+            continue
+        target = _callee(definition, node.callee)
+        if target is None:
+            continue
+        explicit = {argument.name for argument in node.arguments.hyperparameters}
+        names = target.hyperparameters.keys() & definition.hyperparameters.keys() - explicit
+        is_model = all(item.default is not None for item in target.hyperparameters.values())
+        for name in names if "" not in explicit else ():
+            received = target.hyperparameters[name]
+            yield _Receiver(
+                target.name, node.arguments.forward, received if is_model else received._replace(default=None)
+            )
+
+
+def _callee(definition: Definition, callee: nodes.Expr) -> Definition | None:
+    """Return the definition that a module declaration applies: named, or the default of a hyperparameter."""
+    target = callee.target if isinstance(callee, nodes.Global) else None
+    if isinstance(callee, nodes.Local) and callee.name in definition.hyperparameters:
+        hyperparameter = definition.hyperparameters[callee.name]
+        word = hyperparameter.default.text if isinstance(hyperparameter.default, tree.Name) else ""
+        binding = hyperparameter.unit.names.get(word)
+        target = binding.target if binding is not None else None
+    return target if isinstance(target, Definition) else None
