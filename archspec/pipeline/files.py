@@ -22,7 +22,7 @@ from archspec.core.diagnostics import (
 from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
 from archspec.language.syntax import store, tree
 from archspec.pipeline import cache
-from archspec.pipeline.locate import Location
+from archspec.pipeline.locate import Location, find_configurations
 from archspec.pipeline.streams import stream_text
 
 MAX_PROGRAMS = 8
@@ -91,8 +91,6 @@ def load_file(location: Location, report: Report) -> LoadedFile:
         help = "count, compare or verify it; `archspec scaffold` drafts a spec for it"
         raise make_error("usage", f"{path} is a checkpoint: it has tensors, but no computation", help=help)
     if location.kind == "directory":
-        from archspec.formats.configs.companions import find_configurations
-
         configurations = find_configurations(path)[:MAX_LISTED_FILES]
         help = "expected a config.json, an adapter_config.json or a checkpoint in it"
         help = f"name one of its configurations: {', '.join(configurations)}" if configurations else help

@@ -178,7 +178,7 @@ def _locate_path(path: str, model: str | None) -> Location:
 
 def _kind_of_path(path: str) -> Kind:
     """Return the kind of a path that is no directory with a configuration."""
-    if path.endswith(".json") and (os.path.basename(path) == ADAPTER_FILE or _is_adapter_config(path)):
+    if path.endswith(".json") and (os.path.basename(path) == ADAPTER_FILE or _contains(path, b'"peft_type"')):
         return "adapter"
     if path.endswith(CHECKPOINTS):
         return "checkpoint"
@@ -194,13 +194,23 @@ def _names_in(path: str) -> list[str]:
         return []
 
 
-def _is_adapter_config(path: str) -> bool:
-    """Whether a regular file has the field that all configurations of adapters have."""
+def find_configurations(directory: str) -> list[str]:
+    """Return the paths of the configurations of models in a directory, and one level below it."""
+    paths: list[str] = []
+    for folder, folders, names in os.walk(directory):
+        if folder != directory:
+            folders.clear()
+        paths += [os.path.join(folder, name) for name in names if name == CONFIG_FILE or folder == directory]
+    return sorted([path for path in paths if path.endswith(".json") and _contains(path, b'"model_type"')])
+
+
+def _contains(path: str, field: bytes) -> bool:
+    """Whether a regular file has a field that all configurations of one type of file have."""
     if not os.path.isfile(path):
         return False  # opening a pipe would wait
     try:
         with open(path, "rb") as file:
-            return b'"peft_type"' in file.read(MAX_CONFIGURATION_BYTES)
+            return field in file.read(MAX_CONFIGURATION_BYTES)
     except OSError:
         return False
 

@@ -77,6 +77,16 @@ def test_a_part_has_the_fields_of_its_family(specs: Path) -> None:
     assert archspec.loads(spec).tensors == model.tensors
 
 
+def test_the_scaling_of_a_part_stops_only_what_needs_its_computation(specs: Path) -> None:
+    pair(specs, "like: llama")
+    config = {"model_type": "pair", "text_config": TEXT | {"rope_scaling": {"type": "other", "factor": 2.0}}}
+    assert archspec.load(config).count().table.notes[0] == (
+        "not included: `text_config.rope_scaling` of the type `other`, which affects no tensor"
+    )
+    with pytest.raises(ArchError, match=r"the computation of `text_config\.rope_scaling` of the type `other`"):
+        archspec.import_config(config)
+
+
 def test_what_a_part_does_not_have_is_an_error(specs: Path) -> None:
     pair(specs, "like: llama")
     for field, message in (

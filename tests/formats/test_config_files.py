@@ -333,7 +333,9 @@ WRONG = [
     ({"model_type": "swin", "depths": []}, "wrong-kind", "[]"),
     ({"model_type": "swin", "depths": [2, 0]}, "wrong-kind", "[2, 0]"),
     ({"model_type": "swin", "depths": 2}, "wrong-kind", "2"),
-    ({"model_type": "vit", "image_size": [224, 224]}, "wrong-kind", "[224, 224]"),
+    ({"model_type": "vit", "image_size": [224, 112]}, "unsupported", "[224, 112]"),
+    ({"model_type": "vit", "image_size": [224]}, "wrong-kind", "[224]"),
+    ({"model_type": "vit", "patch_size": [16, 16]}, "wrong-kind", "[16, 16]"),
     ({"model_type": "wav2vec2", "mask_time_prob": -0.1}, "wrong-kind", "-0.1"),
     ({"model_type": "clip", "text_config": {"is_decoder": True}}, "unsupported", "true"),
     ({"model_type": "clip", "text_config": {"layers": 3}}, "unknown-name", '"layers"'),
@@ -402,6 +404,12 @@ def test_what_is_not_understood_is_an_error_that_points_at_it(
 def test_the_largest_and_smallest_values(field: str, values: dict[float, str]) -> None:
     for value, text in values.items():
         assert f"({text})" in archspec.import_config({"model_type": "bert", field: value})
+
+
+@pytest.mark.parametrize("type", ["vit", "deit", "dinov2", "swin"])
+def test_a_square_image_can_have_two_sizes(type: str) -> None:
+    square = archspec.load({"model_type": type, "image_size": [448, 448]})
+    assert square.tensors == archspec.load({"model_type": type, "image_size": 448}).tensors
 
 
 def test_an_answer_has_two_labels(tmp_path: Path) -> None:

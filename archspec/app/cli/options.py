@@ -37,7 +37,7 @@ def add_reading(parser: argparse.ArgumentParser, strict: str = "") -> None:
         default=[],
         help="ignore an unknown configuration field that has no effect; `*` matches any characters",
     )
-    help = "do not leave out configuration fields that the class of transformers does not read: report them as errors"
+    help = "report configuration fields that the class of transformers does not read as errors"
     parser.add_argument("--strict", action="store_true", help=strict + help)
 
 

@@ -1,5 +1,5 @@
 """Files beside a `config.json` that add parameters to its model (adapters, and modules of sentence-transformers) or
-determine its sizes (GGUF files), and configurations in directories without one.
+determine its sizes (GGUF files).
 
 The model of the configuration does not include these files, so each command that reads it warns about them.
 """
@@ -31,16 +31,6 @@ def find_omissions(path: str) -> list[Diagnostic]:
     warnings = [_adapter_warning(path, adapter)] if os.path.isfile(adapter) else []
     warnings += _iter_module_warnings(folder, modules) if os.path.isfile(modules) else []
     return [*warnings, *_iter_gguf_warnings(folder, path)]
-
-
-def find_configurations(folder: str) -> list[str]:
-    """Return the paths of the configurations of models in a directory, and one level below it."""
-    paths: list[str] = []
-    for parent, folders, names in os.walk(folder):
-        if parent != folder:
-            folders.clear()
-        paths += [os.path.join(parent, name) for name in names if name == CONFIG_FILE or parent == folder]
-    return sorted([path for path in paths if path.endswith(".json") and "model_type" in _read_fields(path)])
 
 
 def _warning(message: str, help: str) -> Diagnostic:

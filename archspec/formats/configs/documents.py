@@ -67,7 +67,7 @@ class DocumentReader:
         return {"fields": _place_fields(fields, rename, rename_target)}
 
     def read_part(self, part: str, entry: Document, type: str | None) -> FieldEntries:
-        """Read the fields of a part: those common to all parts, and those of its family.
+        """Read the fields of a part: fields common to all parts, and fields of its family.
 
         The family is `like`, regardless of the type that the part states, or for an `interface`, that `type`. Its
         fields set hyperparameters of the definition that is the value of `as`.

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from functools import cache
 from typing import TypedDict
@@ -23,7 +24,7 @@ class Facts(TypedDict):
     """The version of `transformers`, its model types, names that any class may read, and facts about types."""
 
     transformers: str
-    known: list[str]
+    model_types: list[str]
     shared: list[str]
     types: dict[str, TypeFacts]
 
@@ -31,7 +32,5 @@ class Facts(TypedDict):
 @cache
 def read_facts(specs: str) -> Facts:
     """Read the facts about classes of `transformers`."""
-    import json
-
     with open(os.path.join(specs, "configs", CLASSES_FILE), encoding="utf-8") as file:
         return json.load(file)

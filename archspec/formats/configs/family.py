@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Mapping
 from shlex import quote
@@ -262,7 +263,7 @@ def _read_stated_type(
         return None
     if stated in supported:
         return stated
-    is_known = stated in read_facts(library.specs)["known"]
+    is_known = stated in read_facts(library.specs)["model_types"]
     name, candidates = _find_types(members, supported, library)
     if len(candidates) == 1 and not is_known:
         return candidates[0]
@@ -277,9 +278,7 @@ def _read_stated_type(
 
 def suggest_lift(path: str) -> str:
     """Return how to draft a spec from the class of `transformers`, and whether the required packages are installed."""
-    from importlib.util import find_spec
-
-    missing = [name for name in ("torch", "transformers") if find_spec(name) is None]
+    missing = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
     state = f"not installed: {', '.join(missing)}" if missing else "installed"
     return f"draft a spec with `archspec lift {quote(path)}`: it runs transformers ({state})"
 

@@ -27,7 +27,7 @@ _READERS = ("getattr", "hasattr", "setattr", "delattr")
 
 
 def classes_text() -> str:
-    """Return the contents of the file: the model types, names in shared code, and those of each supported type."""
+    """Return the contents of the file: the model types, names in shared code, and names of each supported type."""
     spec = find_spec("transformers")
     assert spec is not None and spec.origin is not None, "transformers is not installed"
     root = os.path.dirname(spec.origin)
@@ -48,7 +48,7 @@ def classes_text() -> str:
     rows = [f"{json.dumps(type)}: {json.dumps(entry)}" for type, entry in types.items()]
     facts = {
         "transformers": json.dumps(version("transformers")),
-        "known": json.dumps(sorted(configurations)),
+        "model_types": json.dumps(sorted(configurations)),
         "shared": json.dumps(sorted(shared)),
         "types": "{\n  " + ",\n  ".join(rows) + "\n }",
     }

@@ -47,36 +47,45 @@ def resolve_replaced_fields(members: dict[str, Member], family: Family) -> dict[
 
 
 def split_unsupported_scaling(
-    members: dict[str, Member], family: Family, ignore: Sequence[str]
-) -> tuple[dict[str, Member], tuple[str, ...]]:
+    members: dict[str, Member], family: Family, ignore: Sequence[str], prefix: str = ""
+) -> tuple[dict[str, Member], dict[str, str]]:
     """Split off the scalings of rotary positions that a family does not support; return the others, and descriptions.
 
-    They affect no tensor, so a count is still possible; the computation of outputs is refused.
+    They affect no tensor, so a count is still possible; the computation of outputs is refused. The members may be those
+    of a part, whose fields have a `prefix`.
     """
     unsupported: dict[str, str] = {}
-    for name in _SCALING_FIELDS:
-        description = _describe_unsupported(name, members.get(name), family, ignore)
+    supported: dict[str, Member] = {}
+    for name, member in members.items():
+        fields = member.value.plain
+        description = _describe_unsupported(prefix, name, member, family, ignore) if name in _SCALING_FIELDS else None
         if description is not None:
-            unsupported[name] = description
-    supported = {name: member for name, member in members.items() if name not in unsupported}
-    return supported, tuple(f"`{name}` {description}" for name, description in unsupported.items())
+            unsupported[prefix + name] = description
+        elif not prefix and name in family.parts and isinstance(fields, dict):
+            fields, descriptions = split_unsupported_scaling(fields, family, ignore, f"{name}.")
+            unsupported |= descriptions
+            supported[name] = member._replace(value=member.value._replace(plain=fields))
+        else:
+            supported[name] = member
+    return supported, unsupported
 
 
-def _describe_unsupported(name: str, member: Member | None, family: Family, ignore: Sequence[str]) -> str | None:
+def _describe_unsupported(prefix: str, name: str, member: Member, family: Family, ignore: Sequence[str]) -> str | None:
     """Describe the type or field of a scaling that the family does not support; None if it supports the scaling."""
-    fields = member.value.plain if member is not None else None
+    fields = member.value.plain
     if not isinstance(fields, dict):
         return None
     kinds = [fields[key].value.plain for key in _SCALING_TYPE_FIELDS if key in fields]
     kind = kinds[0] if kinds else None
-    names = (*(f"{scaling}.{key}" for scaling in (name, *_SCALING_FIELDS) for key in _SCALING_TYPE_FIELDS), name)
-    field = next((family.fields[full_name] for full_name in names if full_name in family.fields), None)
+    names = [*(f"{scaling}.{key}" for scaling in (name, *_SCALING_FIELDS) for key in _SCALING_TYPE_FIELDS), name]
+    full_names = [prefix + name for name in names]
+    field = next((family.fields[full_name] for full_name in full_names if full_name in family.fields), None)
     if not isinstance(kind, str) or field is None:
         return None
     supported_kinds = field.only if field.only is not None else [value for value, _ in field.values or ()]
     if kind not in supported_kinds:
         return f"of the type `{kind:.40}`"
-    unknown_key = next((key for key in fields if not _is_known_field(f"{name}.{key}", family, ignore)), None)
+    unknown_key = next((key for key in fields if not _is_known_field(f"{prefix}{name}.{key}", family, ignore)), None)
     return None if unknown_key is None else f"with the field `{unknown_key:.40}`"
 
 

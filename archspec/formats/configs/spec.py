@@ -123,7 +123,8 @@ def _describe_config(source: Source, library: Library, report: Report, reading: 
     quantization = read_quantization(root.plain, report)
     special_fields = ("model_type", "architectures", QUANTIZATION_FIELD)
     members = {name: member for name, member in root.plain.items() if name not in special_fields}
-    members, deferred = split_unsupported_scaling(resolve_replaced_fields(members, family), family, reading.ignore)
+    members, unsupported = split_unsupported_scaling(resolve_replaced_fields(members, family), family, reading.ignore)
+    deferred = tuple(f"`{name}` {description}" for name, description in unsupported.items())
     reader = ConfigurationReader(library.specs, root.plain, family, architecture or "")
     settings = Settings(family, architecture or "", report, reading.ignore, None if reading.strict else reader)
     settings.process(members, "")
