@@ -11,6 +11,8 @@ from paths import ROOT
 import archspec
 from archspec import ArchError
 from archspec.core import resources
+from archspec.formats.configs.family import read_family
+from archspec.formats.configs.names import Names
 
 SPEC = """
 import std { Linear }
@@ -206,3 +208,87 @@ fields:
     assert "local_scaling = dynamic_scaling(factor = 3.0, positions = 2048)" in spec.replace("\n  ", " ")
     with pytest.raises(ArchError, match=r"missing `rope_parameters.full_attention.factor`"):
         archspec.import_config({"model_type": "kinds", "rope_parameters": {"full_attention": {"rope_type": "linear"}}})
+
+
+DUAL = """
+import std { Linear }
+import bert { Bert }
+import clip { normalized }
+import vit { ViT }
+
+dim texts, images, seq
+
+block Dual(text_hidden = 768, vision_hidden = 768, projection = 512, image = 224, channels = 3, Text = Bert, Vision = ViT)
+          (input_ids int [texts, seq], token_type_ids int [texts, seq],
+           pixel_values [images, channels, image, image], attention_mask int [texts, seq] = none)
+          -> (logits_per_image [images, texts], logits_per_text [texts, images]) {
+  logit_scale: param []
+  _, vision = vision_model: Vision(hidden = vision_hidden, image = image, channels = channels)(pixel_values)
+  _, text = text_model: Text(hidden = text_hidden)(input_ids, token_type_ids, attention_mask)
+  t = text |> text_projection: Linear(text_hidden, projection, bias = false) |> normalized
+  v = vision |> visual_projection: Linear(vision_hidden, projection, bias = false) |> normalized
+  logits = matmul(t, transpose(v)) * exp(.logit_scale)
+  return transpose(logits), logits
+}
+"""
+DUAL_FIELDS = """
+architectures: {VisionTextDualEncoderModel: dual.Dual}
+parts:
+  text_config: {interface: text, default: bert, as: Text}
+  vision_config: {interface: image, default: vit, as: Vision}
+fields:
+  projection_dim: {sets: projection, default: 512}
+  text_config.hidden_size: {sets: text_hidden, default: 768}
+  vision_config.hidden_size: {sets: vision_hidden, default: 768}
+  vision_config.image_size: {sets: image, default: 224, kind: size}
+  vision_config.num_channels: {sets: channels, default: 3}
+ignored: [logit_scale_init_value]
+"""
+DUAL_PARTS = {
+    "bert": {"vocab_size": 60, "hidden_size": 24, "num_attention_heads": 3, "intermediate_size": 20},
+    "roberta": {"vocab_size": 60, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 20},
+    "vit": {"hidden_size": 12, "num_attention_heads": 2, "intermediate_size": 20, "image_size": 16, "patch_size": 8},
+    "deit": {"hidden_size": 18, "num_attention_heads": 3, "intermediate_size": 20, "image_size": 32, "patch_size": 8},
+    "clip_vision_model": {"hidden_size": 12, "intermediate_size": 20, "image_size": 16, "patch_size": 4},
+}
+INTERFACES = {"bert": "text: bert.Bert", "roberta": "text: bert.Bert", "vit": "image: vit.ViT"}
+INTERFACES |= {"deit": "image: deit.DeiT", "clip_vision_model": "image: clip.ClipVision"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["bert", "roberta"])
+@pytest.mark.parametrize("vision", ["vit", "deit", "clip_vision_model"])
+def test_a_model_of_two_chosen_parts_is_that_of_transformers(text: str, vision: str, specs: Path) -> None:
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    spec = specs / "dual.arch"
+    spec.write_text(DUAL)
+    (specs / "configs" / "vision-text-dual-encoder.yaml").write_text(DUAL_FIELDS)
+    for type, interface in INTERFACES.items():
+        path = specs / "configs" / f"{type}.yaml"
+        path.write_text(path.read_text() + f"\ninterfaces: {{{interface}}}\n")
+    torch.manual_seed(0)
+    parts = [
+        transformers.AutoConfig.for_model(type, num_hidden_layers=2, **DUAL_PARTS[type]) for type in (vision, text)
+    ]
+    config = transformers.VisionTextDualEncoderConfig.from_vision_text_configs(*parts, projection_dim=10)
+    config._attn_implementation = "eager"
+    live = transformers.VisionTextDualEncoderModel(config).double().eval()
+    config.save_pretrained(specs)
+    model = archspec.load(specs / "config.json")
+    pairs = read_family(str(specs), vision, {}).names
+
+    def live_name(name: str) -> str:
+        prefix = "vision_model."
+        is_vision = name.startswith(prefix)
+        return prefix + Names(pairs).live(name.removeprefix(prefix)) if is_vision else name
+
+    names = {n: tuple(p.shape) for n, p in live.named_parameters()}
+    assert {live_name(t.name): t.shape for t in model.tensors} == names
+    module = archspec.to_torch(model).double().eval()
+    module.load_state_dict({name: live.state_dict()[live_name(name)] for name in module.state_dict()})
+    size = DUAL_PARTS[vision]["image_size"]
+    inputs = {"input_ids": torch.randint(2, 60, (3, 7)), "pixel_values": torch.rand(2, 3, size, size).double()}
+    inputs["token_type_ids"] = torch.zeros_like(inputs["input_ids"])
+    with torch.no_grad():
+        expected, outputs = live(**inputs), module(**inputs)
+    assert (outputs.logits_per_image - expected.logits_per_image).abs().max() <= 1e-6
