@@ -135,6 +135,23 @@ def test_a_part_is_chosen_by_its_type(specs: Path) -> None:
     assert caught.value.diagnostics[0].help == "supported: gemma2, llama, qwen2"
 
 
+def test_fields_that_the_class_of_a_part_does_not_read_are_left_out(specs: Path) -> None:
+    pair(specs, "like: llama")
+    path = specs / "configs" / "_classes.json"
+    facts = json.loads(path.read_text())
+    facts["types"]["pair"] = {"classes": ["PairModel"], "fields": ["own_field"]}
+    path.write_text(json.dumps(facts))
+    written = {"transformers_version": facts["transformers"]}
+    assert "Left out: text_config.house_style, not read by PairModel" in read(
+        {**written, "text_config": {"house_style": 3}}
+    )
+    for field in ("own_field", "rowwise"):  # of the class, and of the class of the part
+        with pytest.raises(ArchError, match=rf"unknown field `text_config\.{field}`"):
+            read({**written, "text_config": {field: 3}})
+    with pytest.raises(ArchError, match="unknown field"):
+        read({"text_config": {"house_style": 3}})
+
+
 def test_sizes_have_one_or_two_numbers(specs: Path) -> None:
     pair(specs, "like: llama", "  patch: {sets: width, kind: size}\n")
     assert "height = 9, width = 9" in read({"image_size": 9})
@@ -218,7 +235,8 @@ import vit { ViT }
 
 dim texts, images, seq
 
-block Dual(text_hidden = 768, vision_hidden = 768, projection = 512, image = 224, channels = 3, Text = Bert, Vision = ViT)
+block Dual(text_hidden = 768, vision_hidden = 768, projection = 512, image = 224, channels = 3, Text = Bert,
+           Vision = ViT)
           (input_ids int [texts, seq], token_type_ids int [texts, seq],
            pixel_values [images, channels, image, image], attention_mask int [texts, seq] = none)
           -> (logits_per_image [images, texts], logits_per_text [texts, images]) {

@@ -28,14 +28,14 @@ class ConfigurationReader:
     @cached_property
     def _names(self) -> frozenset[str]:
         """The names that the class may read; none if the reader is not a class of a known `transformers`."""
-        facts = read_facts(self._specs)
-        type, family, written = self._plain("model_type"), self._family.type, self._plain("transformers_version")
-        if type not in (None, family) or self._plain("auto_map") or not isinstance(written, str):
+        facts, family = read_facts(self._specs), self._family
+        written, types = self._plain("transformers_version"), {family.type, *filter(None, family.parts.values())}
+        has_code = self._plain("model_type") not in (None, family.type) or bool(self._plain("auto_map"))
+        if has_code or not facts["types"].keys() >= types:
             return frozenset()
-        entry = facts["types"].get(family)
-        if entry is None or self._architecture not in entry["classes"] or _is_newer(written, facts["transformers"]):
+        is_class = self._architecture in facts["types"][family.type]["classes"]
+        if not is_class or not isinstance(written, str) or _is_newer(written, facts["transformers"]):
             return frozenset()
-        types = [family, *filter(None, self._family.parts.values())]
         return frozenset(facts["shared"]).union(*[facts["types"][type]["fields"] for type in types])
 
     def _plain(self, name: str) -> object:

@@ -150,7 +150,9 @@ def _build_family(
     fields: dict[str, Field] = {}
     for name, entry in entries.items():
         fields |= dict.fromkeys((name, *entry.get("also", ())), _build_field(name, entry, common["values"]))
-    part_families = {part: part_types.get(part) or entry.get("like") for part, entry in parts.items()}
+    part_families = {
+        part: part_types.get(part) or entry.get("like") or entry.get("default") for part, entry in parts.items()
+    }
     return Family(
         type,
         {name: _build_architecture(entry) for name, entry in architectures.items()},
