@@ -15,6 +15,7 @@ from archspec.analysis.compare.compare import ComponentRow as ComponentRow
 from archspec.analysis.compare.compare import CostComparison as CostComparison
 from archspec.analysis.compare.compare import DifferingDefinition as DifferingDefinition
 from archspec.analysis.compare.compare import DifferingHyperparameter as DifferingHyperparameter
+from archspec.analysis.compare.compare import ReplacedPart as ReplacedPart
 from archspec.analysis.compare.components import Alignment as Alignment
 from archspec.analysis.compare.components import Component as Component
 from archspec.analysis.cost.api import cost as cost

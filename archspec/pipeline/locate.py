@@ -13,6 +13,7 @@ kind             named by                                                       
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeGuard
 
 from archspec.core import resources
@@ -150,11 +151,28 @@ def _unknown_model_error(name: str) -> ArchError:
         help = f"name one, as in `archspec count {family[0]}`: {listed([f'`{model}`' for model in family])}"
         return make_error("unknown-model", message, help=help)
     longer = [f"`{model}`" for model in models() if simplify(name) and simplify(model).startswith(simplify(name))]
-    near = f"did you mean {listed(longer, 'or')}?" if 0 < len(longer) <= MAX_SUGGESTIONS else suggest(name, models())
+    near = _sizes_help(name)
+    if near is None:
+        near = (
+            f"did you mean {listed(longer, 'or')}?" if 0 < len(longer) <= MAX_SUGGESTIONS else suggest(name, models())
+        )
     if near is None and os.path.exists(name):
         near = f"to name a file or directory, write `./{name}`"
     help = near or "run `archspec list` to show bundled models; to name a file, use a path with `/` or ending in .arch"
     return make_error("unknown-model", f"unknown bundled model `{name}`", help=help)
+
+
+_SIZE = re.compile(r"(?:^|(?<=[_-]))([LHA])-?(\d+)(?=$|[_-])")
+_SIZE_NAMES = {"L": "layers", "H": "hidden", "A": "heads"}
+
+
+def _sizes_help(name: str) -> str | None:
+    """Return help for a name that states its layers and its width, as in `bert_uncased_L-6_H-384_A-12`."""
+    sizes: dict[str, str] = dict(_SIZE.findall(name))
+    if not {"L", "H"} <= sizes.keys():  # `L-14` alone may be a large model with patches of 14
+        return None
+    stated = " ".join(f"--set {_SIZE_NAMES[letter]}={size}" for letter, size in sizes.items())
+    return f"use a bundled model of its family with the sizes in its name, `{stated}`, and those that it omits (`ffn`)"
 
 
 MAX_SUGGESTIONS = 6

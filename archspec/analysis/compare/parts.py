@@ -145,8 +145,10 @@ def _compare_stack(
     matches = [stacks[0][address]]
     for model, others in enumerate(stacks[1:], 1):
         aligned = _aligned_stack(address, components, model)
-        is_aligned = aligned is not None and aligned in others
-        matches.append(others[aligned] if is_aligned else _corresponding_stack(address, stacks[0], others))
+        if aligned is not None and aligned in others:
+            matches.append(others[aligned])
+        else:
+            matches.append(_corresponding_stack(address, stacks[0], others))
     rows: dict[tuple[str, tuple[str, ...]], list[int]] = {}
     for index in matches[0]:
         layers = [match.get(index, {}) for match in matches]
