@@ -40,6 +40,8 @@ import std { FeedForward, GatedFeedForward }
 import std { Dropout, BatchNorm, token_at, split_sinusoids }
 import std { top_experts, GatedExperts }
 import std { rotate, alibi, yarn_frequencies, yarn_scale, soft_cap, grid_sample }
+import std { linear_weights, cubic_weights, resize, chunk_mask, ChannelNorm, GatedRMSNorm, state_space_scan }
+import std { gated_delta_rule }
 import albert { AlbertForMaskedLM }
 import bert { BertForMaskedLM }
 import roberta { RobertaForMaskedLM }
@@ -143,6 +145,24 @@ block Sampled(aligned = false)(x [batch, 2, 5, 4], grid [batch, 6, 7, 2]) -> [ba
   return x * .scale |> grid_sample(aligned)(_, grid)
 }
 
+block Resized(weights = linear_weights)(x [batch, 3, 8, 8]) -> [batch, 3, 5, 12] {
+  return x |> norm: ChannelNorm(3) |> resize(5, 12, weights)
+}
+
+block Chunked(size)(x [batch, 8, 8]) -> [batch, 8, 8] {
+  scale: param []
+  return where(chunk_mask(8, size), x * .scale, 0.0)
+}
+
+block Scanned(groups = 2, late = false)
+             (x [batch, seq, 2, 4], enter [batch, seq, 2, 3], steps [batch, seq, 2], y [batch, seq, 2, 4])
+             -> ([batch, seq, 8], [batch, seq, 2, 4]) {
+  rates: param [2]
+  scanned = state_space_scan(x, steps, -exp(.rates), enter, enter) |> rearrange("b s h c -> b s (h c)")
+  normed  = norm: GatedRMSNorm(8, groups = groups, late = late)(scanned, scanned)
+  return normed, gated_delta_rule(x, y, y, -steps, steps)
+}
+
 block Waves(features, padding = none)(x [8, features]) -> [8, features] {
   scale: param []
   return x * .scale + split_sinusoids(8, features, padding)
@@ -206,6 +226,11 @@ model "line uneven"     = Line(groups = 3)
 model "plane uneven"    = Plane(groups = 3)
 model "sampled"         = Sampled()
 model "sampled aligned" = Sampled(aligned = true)
+model "resized"   = Resized()
+model "cubic"     = Resized(cubic_weights)
+model "chunked"   = Chunked(3)
+model "scanned"   = Scanned()
+model "scanned-late" = Scanned(1, true)
 model "waves"           = Waves(features = 6)
 model "waves padded"    = Waves(features = 6, padding = 1)
 model "waves odd"       = Waves(features = 7)
