@@ -68,10 +68,11 @@ def test_gated_norms(late: bool) -> None:
         modeling = pytest.importorskip("transformers.models.mamba2.modeling_mamba2")
         norm = modeling.MambaRMSNormGated(6, 6, eps=1e-5)
     text = f"""
-import std {{ GatedRMSNorm }}
+import std {{ gated_rms_norm }}
 dim batch
 block B()(x [batch, 6], gate [batch, 6]) -> [batch, 6] {{
-  return norm: GatedRMSNorm(6, 1e-5, late = {str(late).lower()})(x, gate)
+  norm.weight: param [6]
+  return gated_rms_norm(1e-5, late = {str(late).lower()})(x, gate, .norm.weight)
 }}
 """
     module = module_of(text)
@@ -83,9 +84,13 @@ block B()(x [batch, 6], gate [batch, 6]) -> [batch, 6] {{
 
 def test_channel_norm() -> None:
     text = """
-import std { ChannelNorm }
+import std { channel_norm }
 dim batch
-block B()(x [batch, 3, 4, 5]) -> [batch, 3, 4, 5] { return norm: ChannelNorm(3)(x) }
+block B()(x [batch, 3, 4, 5]) -> [batch, 3, 4, 5] {
+  weight: param [3] ~ constant(1.0)
+  bias:   param [3] ~ constant(0.0)
+  return channel_norm(x, .weight, .bias)
+}
 """
     x = random(2, 3, 4, 5)
     expected = torch.nn.functional.layer_norm(x.permute(0, 2, 3, 1), (3,), eps=1e-6).permute(0, 3, 1, 2)
@@ -108,7 +113,7 @@ block B()(x [batch, 5, 5]) -> [batch, 5, 5] {
 
 
 MIXER = """
-import std { Linear, Conv1d, GatedRMSNorm, softplus, silu, state_space_scan }
+import std { Linear, Conv1d, gated_rms_norm, softplus, silu, state_space_scan }
 dim batch, seq
 block Mixer(hidden = 8, heads = 4, size = 4, groups = 2, states = 3, kernel = 4)
            (x [batch, seq, hidden]) -> [batch, seq, hidden] {
@@ -132,7 +137,8 @@ block Mixer(hidden = 8, heads = 4, size = 4, groups = 2, states = 3, kernel = 4)
   scanned = state_space_scan(tokens, softplus(time + .dt_bias), -exp(.A_log), enters, reads)
     |> + tokens * reshape([heads, 1])(.D)
     |> rearrange("b s h d -> b s (h d)")
-  return norm: GatedRMSNorm(inner, 1e-5, groups)(scanned, gate) |> out_proj: Linear(inner, hidden, bias = false)
+  norm.weight: param [inner]
+  return gated_rms_norm(1e-5, groups)(scanned, gate, .norm.weight) |> out_proj: Linear(inner, hidden, bias = false)
 }
 """
 

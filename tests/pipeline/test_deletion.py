@@ -40,7 +40,7 @@ import std { FeedForward, GatedFeedForward }
 import std { Dropout, BatchNorm, token_at, split_sinusoids }
 import std { top_experts, GatedExperts }
 import std { rotate, alibi, yarn_frequencies, yarn_scale, soft_cap, grid_sample }
-import std { linear_weights, cubic_weights, resize, chunk_mask, ChannelNorm, GatedRMSNorm, state_space_scan }
+import std { linear_weights, cubic_weights, resize, chunk_mask, channel_norm, gated_rms_norm, state_space_scan }
 import std { gated_delta_rule }
 import albert { AlbertForMaskedLM }
 import bert { BertForMaskedLM }
@@ -146,7 +146,9 @@ block Sampled(aligned = false)(x [batch, 2, 5, 4], grid [batch, 6, 7, 2]) -> [ba
 }
 
 block Resized(weights = linear_weights)(x [batch, 3, 8, 8]) -> [batch, 3, 5, 12] {
-  return x |> norm: ChannelNorm(3) |> resize(5, 12, weights)
+  weight: param [3]
+  bias:   param [3]
+  return channel_norm(x, .weight, .bias) |> resize(5, 12, weights)
 }
 
 block Chunked(size)(x [batch, 8, 8]) -> [batch, 8, 8] {
@@ -157,9 +159,10 @@ block Chunked(size)(x [batch, 8, 8]) -> [batch, 8, 8] {
 block Scanned(groups = 2, late = false)
              (x [batch, seq, 2, 4], enter [batch, seq, 2, 3], steps [batch, seq, 2], y [batch, seq, 2, 4])
              -> ([batch, seq, 8], [batch, seq, 2, 4]) {
-  rates: param [2]
+  rates:  param [2]
+  weight: param [8]
   scanned = state_space_scan(x, steps, -exp(.rates), enter, enter) |> rearrange("b s h c -> b s (h c)")
-  normed  = norm: GatedRMSNorm(8, groups = groups, late = late)(scanned, scanned)
+  normed  = gated_rms_norm(groups = groups, late = late)(scanned, scanned, .weight)
   return normed, gated_delta_rule(x, y, y, -steps, steps)
 }
 

@@ -227,7 +227,7 @@ def _explain_index(context: ErrorContext) -> Advice | None:
 
 
 def slice_help(items: Sequence[Sequence[Token]]) -> str:
-    """Return help for tensor indexing: the equivalent `slice` if one `slice` suffices."""
+    """Return help for tensor indexing: the equivalent `slice` or `pick` if one suffices."""
     leading = bool(items) and [t.text for t in items[0]] == ["..."]
     selected = [(k, item) for k, item in enumerate(items) if [t.text for t in item] not in ([":"], ["..."])]
     if len(selected) != 1 or not selected[0][1]:
@@ -244,9 +244,7 @@ def slice_help(items: Sequence[Sequence[Token]]) -> str:
     index = format_tokens(item)
     if index == "none" or index == "None":
         return "use `reshape` to add an axis of size 1"
-    stop = str(int(index) + 1) if index.isdecimal() else f"{index} + 1"
-    part = f"slice({axis}, -1)(x)" if index == "-1" else f"slice({axis}, {index}, {stop})(x)"
-    return f"write `{part}`, and `reshape` to drop the axis"
+    return f"write `pick({axis}, {index})(x)`"
 
 
 # Tokens ---------------------------------------------------------------------------------------------------------------
