@@ -156,3 +156,18 @@ def test_state_space_scan() -> None:
     x = random(2, 6, 8)
     with torch.no_grad():
         assert torch.allclose(module(x), mixer(x), atol=1e-5)
+
+
+def test_put_rows() -> None:
+    text = """
+import std { put_rows }
+dim batch, seq, images
+block B()(x [batch, seq, 3], marked bool [batch, seq], rows [images, 3]) -> [batch, seq, 3] {
+  w: param [1] ~ constant(1.0)
+  return put_rows(x * .w, marked, rows)
+}
+"""
+    x, rows = random(2, 5, 3), random(4, 3)
+    marked = torch.tensor([[0, 1, 1, 0, 0], [1, 0, 0, 0, 1]], dtype=torch.bool)
+    expected = x.masked_scatter(marked[..., None].expand_as(x), rows)
+    assert torch.equal(module_of(text)(x, marked, rows), expected)

@@ -41,7 +41,7 @@ import std { Dropout, BatchNorm, token_at, split_sinusoids }
 import std { top_experts, GatedExperts }
 import std { rotate, alibi, yarn_frequencies, yarn_scale, soft_cap, grid_sample }
 import std { linear_weights, cubic_weights, resize, chunk_mask, channel_norm, gated_rms_norm, state_space_scan }
-import std { gated_delta_rule }
+import std { gated_delta_rule, put_rows }
 import albert { AlbertForMaskedLM }
 import bert { BertForMaskedLM }
 import roberta { RobertaForMaskedLM }
@@ -151,6 +151,11 @@ block Resized(weights = linear_weights)(x [batch, 3, 8, 8]) -> [batch, 3, 5, 12]
   return channel_norm(x, .weight, .bias) |> resize(5, 12, weights)
 }
 
+block Placed(n = 4)(x [batch, seq, n], marked bool [batch, seq], rows [other, n]) -> [batch, seq, n] {
+  scale: param []
+  return put_rows(x * .scale, marked, rows)
+}
+
 block Chunked(size)(x [batch, 8, 8]) -> [batch, 8, 8] {
   scale: param []
   return where(chunk_mask(8, size), x * .scale, 0.0)
@@ -231,6 +236,7 @@ model "sampled"         = Sampled()
 model "sampled aligned" = Sampled(aligned = true)
 model "resized"   = Resized()
 model "cubic"     = Resized(cubic_weights)
+model "placed"    = Placed()
 model "chunked"   = Chunked(3)
 model "scanned"   = Scanned()
 model "scanned-late" = Scanned(1, true)
