@@ -40,6 +40,8 @@ import std { FeedForward, GatedFeedForward }
 import std { Dropout, BatchNorm, token_at, split_sinusoids }
 import std { top_experts, GatedExperts }
 import std { rotate, alibi, yarn_frequencies, yarn_scale, soft_cap, grid_sample }
+import std { linear_weights, cubic_weights, resize, chunk_mask, channel_norm, gated_rms_norm, state_space_scan }
+import std { gated_delta_rule, put_rows }
 import albert { AlbertForMaskedLM }
 import bert { BertForMaskedLM }
 import roberta { RobertaForMaskedLM }
@@ -143,6 +145,32 @@ block Sampled(aligned = false)(x [batch, 2, 5, 4], grid [batch, 6, 7, 2]) -> [ba
   return x * .scale |> grid_sample(aligned)(_, grid)
 }
 
+block Resized(weights = linear_weights)(x [batch, 3, 8, 8]) -> [batch, 3, 5, 12] {
+  weight: param [3]
+  bias:   param [3]
+  return channel_norm(x, .weight, .bias) |> resize(5, 12, weights)
+}
+
+block Placed(n = 4)(x [batch, seq, n], marked bool [batch, seq], rows [other, n]) -> [batch, seq, n] {
+  scale: param []
+  return put_rows(x * .scale, marked, rows)
+}
+
+block Chunked(size)(x [batch, 8, 8]) -> [batch, 8, 8] {
+  scale: param []
+  return where(chunk_mask(8, size), x * .scale, 0.0)
+}
+
+block Scanned(groups = 2, late = false)
+             (x [batch, seq, 2, 4], enter [batch, seq, 2, 3], steps [batch, seq, 2], y [batch, seq, 2, 4])
+             -> ([batch, seq, 8], [batch, seq, 2, 4]) {
+  rates:  param [2]
+  weight: param [8]
+  scanned = state_space_scan(x, steps, -exp(.rates), enter, enter) |> rearrange("b s h c -> b s (h c)")
+  normed  = gated_rms_norm(groups = groups, late = late)(scanned, scanned, .weight)
+  return normed, gated_delta_rule(x, y, y, -steps, steps)
+}
+
 block Waves(features, padding = none)(x [8, features]) -> [8, features] {
   scale: param []
   return x * .scale + split_sinusoids(8, features, padding)
@@ -206,6 +234,12 @@ model "line uneven"     = Line(groups = 3)
 model "plane uneven"    = Plane(groups = 3)
 model "sampled"         = Sampled()
 model "sampled aligned" = Sampled(aligned = true)
+model "resized"   = Resized()
+model "cubic"     = Resized(cubic_weights)
+model "placed"    = Placed()
+model "chunked"   = Chunked(3)
+model "scanned"   = Scanned()
+model "scanned-late" = Scanned(1, true)
 model "waves"           = Waves(features = 6)
 model "waves padded"    = Waves(features = 6, padding = 1)
 model "waves odd"       = Waves(features = 7)

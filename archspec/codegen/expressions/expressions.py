@@ -89,7 +89,7 @@ class Expressions:
                 return self._conditional(expr)
             case nodes.AddressReference():
                 return self._tensor(expr)
-            case nodes.Apply() | nodes.Rearrange() | nodes.ModuleDeclaration():
+            case nodes.Apply() | nodes.Rearrange() | nodes.Einsum() | nodes.ModuleDeclaration():
                 return self.applied(expr)
             case nodes.Chain():
                 return self.chains.chain(expr)
@@ -193,6 +193,8 @@ class Expressions:
         """An application, of what is declared or of a function or operation."""
         if isinstance(node, nodes.Rearrange):
             return self._rearranged(node)
+        if isinstance(node, nodes.Einsum):
+            return self.tensors.sum_products(node, [self.one(value) for value in node.values])
         assert isinstance(node, nodes.Apply | nodes.ModuleDeclaration)
         callees = self.scope.trace.callees(node)
         if not callees:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from archspec.codegen.expressions.attention import as_attention
 from archspec.codegen.expressions.tensor_types import TensorTypes, as_type, as_type_of, has_model_type, number_tensor
-from archspec.codegen.python.trees import literal, name
+from archspec.codegen.python.trees import apply, literal, name, py
 from archspec.codegen.scope.operations import AppliedOperation, emit
 from archspec.codegen.scope.scope import Scope
 from archspec.codegen.scope.values import BOOL, FREE, INT, KIND, REAL, CodeValue, MultipleOutputs, operation_kind
@@ -15,6 +15,7 @@ from archspec.compiler.elaborate.trace import EvaluatedNode
 from archspec.compiler.resolve import nodes
 from archspec.core.diagnostics import Span
 from archspec.ir.ops import OPS, Op, OpError
+from archspec.ir.ops.einsum import equation_letters
 
 
 class TensorCode:
@@ -144,6 +145,19 @@ class TensorCode:
                     if not alike:
                         break  # what meets it is promoted
         return changed
+
+    def sum_products(self, node: nodes.Einsum, values: Sequence[CodeValue]) -> CodeValue:
+        """The call of `torch.einsum` for an equation, with a letter for each name."""
+        product = OPS["matmul"]
+        if len(values) > 2 and len({value.kind for value in values}) > 1:
+            self.scope.refuse("the tensors of this `einsum` have different element types", node)
+        kind = operation_kind(product, values)
+        operands = [value.code for value in self._promoted(product, values, kind) if value is not None]
+        letters = equation_letters(node.equation)
+        if letters is None:
+            self.scope.refuse("`torch.einsum` has no letters for so many axes", node)
+        code = apply(py("torch.einsum"), [literal(letters), *operands])
+        return CodeValue(code, kind, self.scope.rank(node), made=self.scope.statements.clock)
 
     def in_model_type(self, value: CodeValue) -> CodeValue:
         """A value in the model's type, if it is reals."""

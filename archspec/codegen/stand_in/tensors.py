@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
@@ -247,3 +248,20 @@ def _stack(tensors: Sequence[Tensor], dim: int) -> Tensor:
 
 
 FUNCTIONS["torch"]["stack"] = _stack
+
+
+def _einsum(equation: str, *tensors: Tensor) -> Tensor:
+    left, _, right = equation.partition("->")
+    outer: tuple[int, ...] = ()
+    sizes: dict[str, int] = {}
+    for term, tensor in zip(left.split(","), tensors, strict=True):
+        before, dots, after = term.partition("...")
+        end = len(tensor.shape) - len(after)
+        outer = max(outer, tensor.shape[len(before) : end] if dots else (), key=len)
+        sizes |= zip(before + after, tensor.shape[: len(before)] + tensor.shape[end:], strict=True)
+    parts = [str(part) for part in re.findall(r"\.\.\.|.", right)]
+    shape = [size for part in parts for size in (outer if part == "..." else (sizes[part],))]
+    return Tensor(tuple(shape), tensors[0].dtype)
+
+
+FUNCTIONS["torch"]["einsum"] = _einsum

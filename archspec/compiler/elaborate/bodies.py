@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 
 from archspec.compiler.elaborate.application import ApplicationInterpreter
 from archspec.compiler.elaborate.body_checks import ResidualCheck, find_unused
+from archspec.compiler.elaborate.einsum import apply_equation
 from archspec.compiler.elaborate.loop_index import indices_in
 from archspec.compiler.elaborate.loops import CollectedTensor, Iteration, collect_value, compile_loop, stack_collected
 from archspec.compiler.elaborate.rearrange import apply_pattern
@@ -346,6 +347,7 @@ BodyInterpreter.handlers = {
     **ApplicationInterpreter.handlers,
     nodes.Chain: BodyInterpreter.chain,
     nodes.Rearrange: apply_pattern,
+    nodes.Einsum: apply_equation,
 }
 
 

@@ -411,6 +411,7 @@ Interpreter.handlers = {
     nodes.AddressReference: Interpreter.dynamic,
     nodes.Apply: Interpreter.apply,
     nodes.Rearrange: Interpreter.dynamic,
+    nodes.Einsum: Interpreter.dynamic,
     nodes.Partial: Interpreter.partial,
     nodes.BoundHyperparameter: Interpreter.bound_hyperparameter,
     nodes.ModuleDeclaration: Interpreter.dynamic,

@@ -1,4 +1,6 @@
-"""Resolution of the built-in functions that are not operations: `len`, `rearrange`, `repeat` and `collect`."""
+"""Resolution of the built-in functions that are not operations: `len`, `rearrange`, `repeat`, `einsum` and
+`collect`.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from archspec.compiler.resolve.nodes import Argument, Invalid
 from archspec.compiler.resolve.scope import Scope
 from archspec.core.diagnostics import suggest
 from archspec.core.record import Record
+from archspec.ir.ops.einsum import parse_equation
 from archspec.ir.ops.rearrange import ELLIPSIS, Pattern, PatternError, parse
 from archspec.language.syntax import tree
 
@@ -110,6 +113,8 @@ class BuiltIns:
             return self._resolve_length(expr, lists)
         if callee.text in REARRANGE_NAMES:
             return self._resolve_rearrange(expr, callee, lists, piped)
+        if callee.text == "einsum":
+            return self._resolve_einsum(expr, callee, lists, piped)
         return self._report_misplaced_collect(expr) if callee.text == "collect" else None
 
     def _optional(self, expr: tree.Expr | None) -> nodes.Expr | None:
@@ -139,6 +144,39 @@ class BuiltIns:
         sizes = tuple([Argument(item, item.name, self.resolve(item.value)) for item in parts.sizes if item.value])
         value = self._optional(parts.value) or nodes.PipedValue(tree.Name(callee.start, callee.end, "_"))
         return nodes.Rearrange(expr, callee.text, parts.literal, parts.pattern, sizes, value)
+
+    def _resolve_einsum(
+        self, expr: tree.Expr, callee: tree.Name, lists: tuple[tree.Arguments, ...], piped: bool
+    ) -> nodes.Expr:
+        first, second = [*lists, None, None][:2]
+        inputs = second.items if second is not None else ()
+        values = [self._optional(item.value) for item in inputs]
+        settings = first.items if first is not None else ()
+        literal = settings[0].value if len(settings) == 1 and not settings[0].name else None
+        fault, usage = self.scope.fault, 'write `einsum("b q d, b k d -> b q k")(q, k)`'
+        if not isinstance(literal, tree.Literal) or not isinstance(literal.value, str):
+            fault("pattern", "`einsum` expects an equation in quotes in its first list", expr, help=usage)
+            return Invalid(expr)
+        if piped and second is None:
+            values = [nodes.PipedValue(tree.Name(callee.start, callee.end, "_"))]
+        elif piped and second is not None and not has_piped(second):
+            message = "the piped value is not passed to `einsum`"
+            fault("stream", message, second, help="mark its position with `_`")
+        try:
+            equation = parse_equation(literal.value)
+        except PatternError as error:
+            fault("pattern", error.message, span_in_literal(literal, error.start, error.end), help=error.help)
+            return Invalid(expr)
+        tensors = [value for value in values if value is not None]
+        if len(tensors) < len(values) or any(item.name for item in inputs):
+            fault("unknown-argument", "`einsum` expects its tensors by position", expr, help=usage)
+            return Invalid(expr)
+        if len(tensors) != len(equation.terms):
+            code = "missing-argument" if len(tensors) < len(equation.terms) else "surplus-argument"
+            message = f"`einsum` expects {len(equation.terms)} inputs, as in its equation, found {len(tensors)}"
+            fault(code, message, second or expr, help=usage)
+            return Invalid(expr)
+        return nodes.Einsum(expr, literal, equation, tuple(tensors))
 
     def is_collect(self, callee: tree.Expr) -> bool:
         """Whether a callee is the built-in `collect`."""

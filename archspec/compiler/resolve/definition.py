@@ -236,9 +236,7 @@ class _DefinitionResolver:
             value = self.expressions.built_ins.collect(statement.value)
             return nodes.Assign(statement, (statement.targets[0].text,), value, self._collect_declarations())
         value = self.expressions.resolve(statement.value)
-        if isinstance(
-            value, nodes.Binary | nodes.Unary | nodes.Apply | nodes.Rearrange | nodes.ModuleDeclaration | nodes.Chain
-        ):
+        if isinstance(value, _COMPUTED):
             self.scope.computed.update(target.text for target in statement.targets)
         for target in statement.targets:
             if not self.scope.bind(target.text, "value", self.unit.span(target)):
@@ -424,6 +422,12 @@ class _DefinitionResolver:
         declares = any(map(_may_declare, body))
         selects = any(declarations(body)) or _has_indexed_read(body, loop.variable)
         return nodes.For(statement, loop, body, binds, tuple(sorted(collects)), declares, selects)
+
+
+_COMPUTED = (
+    *(nodes.Binary, nodes.Unary, nodes.Apply, nodes.Rearrange, nodes.Einsum, nodes.ModuleDeclaration, nodes.Chain),
+)
+"""The expressions whose values are computed."""
 
 
 def _loop_statements(body: tuple[tree.Statement, ...]) -> Iterator[tree.Statement]:

@@ -29,7 +29,6 @@ _FOREIGN_NAMES = {
     **dict.fromkeys(("cat", "concatenate", "hstack"), "write `concat(axis)(a, b)`"),
     "chunk": "write `split([size, size])(x)`",
     **dict.fromkeys(("mm", "bmm", "dot"), "write `matmul(a, b)`"),
-    "einsum": "use `matmul`, with `transpose` and `reshape`",
     "masked_fill": "write `where(mask, value, x)`",
     "rsqrt": "write `1.0 / sqrt(x)`",
     **dict.fromkeys(("zeros", "ones", "empty"), "write `full([size, size], 0.0)`, with the value"),

@@ -10,7 +10,7 @@
                 | Conditional(value, condition, otherwise) | Subscript(value, position) | Length(value)
                 | AddressReference(address) | Apply(callee, arguments)
                 | ModuleDeclaration(address, modifiers, callee, arguments)
-                | Rearrange(word, literal, pattern, sizes, value)
+                | Rearrange(word, literal, pattern, sizes, value) | Einsum(literal, equation, values)
                 | Partial(callee, arguments) | BoundHyperparameter(value)
                 | Chain(head, steps) | Collect(value, axis) | Invalid()
     step        = Step(operator, value, condition, otherwise, loop)      `value` of an application (no operator) is an
@@ -32,6 +32,7 @@ from typing import TypeAlias
 from archspec.compiler.resolve.unit import Definition
 from archspec.core.record import Node
 from archspec.ir.ops import Op
+from archspec.ir.ops.einsum import Equation
 from archspec.ir.ops.rearrange import Pattern
 from archspec.language.syntax import tree
 from archspec.language.syntax.tree import Located
@@ -230,6 +231,15 @@ class Rearrange(Node):
     value: Expr
 
 
+class Einsum(Node):
+    """`einsum(equation)(values)`; `literal` has the text of the equation."""
+
+    at: tree.Expr
+    literal: tree.Literal
+    equation: Equation
+    values: tuple[Expr, ...]
+
+
 class Partial(Node):
     """`callee(hyperparameters)` as a value: the definition with these hyperparameters bound."""
 
@@ -321,6 +331,7 @@ Expr: TypeAlias = (
     | AddressReference
     | Apply
     | Rearrange
+    | Einsum
     | Partial
     | BoundHyperparameter
     | ModuleDeclaration

@@ -14,6 +14,7 @@ from archspec.compiler.resolve.nodes import (
     Conditional,
     Declare,
     Dimension,
+    Einsum,
     Expr,
     For,
     GuardedDeclaration,
@@ -132,6 +133,8 @@ def children(expr: Expr) -> Iterator[Expr]:
         case Rearrange():
             yield expr.value
             yield from (argument.value for argument in expr.sizes)
+        case Einsum():
+            yield from expr.values
         case Partial():
             yield expr.callee
             yield from (argument.value for argument in expr.arguments)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from archspec.core.algebra import Dim, product
 from archspec.ir.module import Type
+from archspec.ir.ops.einsum import emit_products
 from archspec.pytorch.calls.rows import Row, Types
 from archspec.pytorch.calls.shape import diagonal
 from archspec.pytorch.values.builder import Builder
@@ -52,15 +53,8 @@ def _einsum(b: Builder, types: Types, equation: str, tensors: list[Value], **res
     parsed = _equation_of(equation, [x.shape for x in tensors])
     shapes = [tuple([parsed.sizes[letter] for letter in term]) for term in parsed.terms]
     tensors = [x if x.shape == shape else b.expand(x, shape) for x, shape in zip(tensors, shapes, strict=True)]
-    (letters, found), *others = [_without_diagonals(b, *side) for side in zip(parsed.terms, tensors, strict=True)]
-    for turn, (other, tensor) in enumerate(others, 2):
-        later = {*parsed.result, *[letter for term in parsed.terms[turn:] for letter in term]}
-        letters, found = _multiplied(b, parsed, (letters, found), (other, tensor), later)
-    summed = [axis for axis, letter in enumerate(letters) if letter not in parsed.result]
-    if summed:
-        found = b.op("sum", found, axis=summed[0] if len(summed) == 1 else summed)
-        letters = [letter for letter in letters if letter in parsed.result]
-    return b.permute(found, [letters.index(letter) for letter in parsed.result])
+    factors = [_without_diagonals(b, *side) for side in zip(parsed.terms, tensors, strict=True)]
+    return emit_products(b, factors, parsed.result, parsed.sizes)
 
 
 def _without_diagonals(b: Builder, letters: list[str], x: Value) -> tuple[list[str], Value]:
@@ -72,52 +66,6 @@ def _without_diagonals(b: Builder, letters: list[str], x: Value) -> tuple[list[s
         x = diagonal(b, [Type(shape)], x, 0, letters.index(letters[axis]), axis)
         letters = [*[letters[at] for at in kept], letters[axis]]
     return letters, x
-
-
-def _multiplied(
-    b: Builder, parsed: _Equation, left: tuple[list[str], Value], right: tuple[list[str], Value], later: set[str]
-) -> tuple[list[str], Value]:
-    """Return the product of two tensors, summed over what is not needed later."""
-    sides: list[tuple[list[str], Value]] = []
-    for (letters, x), (others, _) in ((left, right), (right, left)):
-        alone = [axis for axis, letter in enumerate(letters) if letter not in later and letter not in others]
-        if alone:
-            x = b.op("sum", x, axis=alone[0] if len(alone) == 1 else alone)
-            letters = [letter for axis, letter in enumerate(letters) if axis not in alone]
-        sides.append((letters, x))
-    (first, x), (second, y) = sides
-    both = [letter for letter in first if letter in second]
-    batch, inner = [at for at in both if at in later], [at for at in both if at not in later]
-    rows = [letter for letter in first if letter not in both]
-    columns = [letter for letter in second if letter not in both]
-    if not inner:
-        return _product_of_axes(b, parsed, (first, x), (second, y))
-    lead = tuple([parsed.sizes[letter] for letter in batch])
-
-    def matrix(letters: list[str], value: Value, order: Sequence[list[str]]) -> Value:
-        flat = [letter for group in order for letter in group]
-        turned = b.permute(value, [letters.index(letter) for letter in [*batch, *flat]])
-        sizes = tuple([product([parsed.sizes[letter] for letter in group]) for group in order])
-        return b.reshape(turned, (*lead, *sizes))
-
-    above = [rows] if batch or len(rows) < 2 else [[letter] for letter in rows]  # one matrix is for all rows of others
-    made = b.op("matmul", matrix(first, x, (*above, inner)), matrix(second, y, (inner, columns)))
-    found = [*batch, *rows, *columns]
-    return found, b.reshape(made, tuple([parsed.sizes[letter] for letter in found]))
-
-
-def _product_of_axes(
-    b: Builder, parsed: _Equation, left: tuple[list[str], Value], right: tuple[list[str], Value]
-) -> tuple[list[str], Value]:
-    """Return the product of two tensors, with all their axes: of those that have different ones, each one's own."""
-    letters = [letter for letter in parsed.result if letter in (*left[0], *right[0])]
-    letters += [letter for letter in dict.fromkeys([*left[0], *right[0]]) if letter not in letters]
-
-    def laid_out(own: list[str], x: Value) -> Value:
-        turned = b.permute(x, [own.index(letter) for letter in letters if letter in own])
-        return b.reshape(turned, tuple([parsed.sizes[letter] if letter in own else 1 for letter in letters]))
-
-    return letters, b.op("mul", laid_out(*left), laid_out(*right))
 
 
 def _bilinear(b: Builder, types: Types, x: Value, y: Value, weight: Value, bias: Value | None = None) -> Value:
