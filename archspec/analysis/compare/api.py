@@ -76,14 +76,11 @@ def compare_models(
     comparison = compare_tables(tables, depth, costs).replace(operations=tuple(operations))
     names = _definition_names(tables[0])
     comparable = [not names.isdisjoint(_definition_names(table)) for table in tables]  # a checkpoint has no names
-    if not bundled and any(comparable[1:]):
-        from archspec.analysis.compare.compiled import compare_definitions
+    if sizes or not bundled or any(overrides for _, overrides in models):
+        from archspec.analysis.compare.compiled import compare_definitions, compare_parts
 
-        comparison = comparison.replace(definitions=tuple(compare_definitions(models, comparable)))
-    is_compiled = bool(sizes) or not bundled or any(overrides for _, overrides in models)
-    if is_compiled:
-        from archspec.analysis.compare.compiled import compare_parts
-
+        if not bundled and any(comparable[1:]):
+            comparison = comparison.replace(definitions=tuple(compare_definitions(models, comparable)))
         computable = [_has_computation(model) for model, _ in models]
         comparison = comparison.replace(replaced=tuple(compare_parts(models, computable, comparison.parts)))
     return comparison, warnings

@@ -1,6 +1,6 @@
 """Parts that models have in place of each other: attention, feed-forward networks, norms and activations.
 
-They are read from the operations of the models, layer by layer: a norm is an RMSNorm regardless of its name.
+They are read from the operations of the models, layer by layer: a norm is one by what it computes, whatever its name.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _compare_stack(
 
 
 def _aligned_stack(address: str, components: Sequence[ComponentRow], model: int) -> str | None:
-    """Return the address of the stack of a model whose layers are aligned with those of a stack of the first model."""
+    """Return the address of the stack of a model whose layers are aligned with a stack of the first model."""
     layers = join(address, ANY_INDEX)
     for component in components:
         ours, theirs = component.row.groups[0], component.row.groups[model]
