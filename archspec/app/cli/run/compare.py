@@ -18,15 +18,12 @@ def run(options: Namespace) -> int:
     is_drawn = wants_picture(options)
     models = list(zip(specs, overrides_for(len(specs), options.settings), strict=True))
     sizes = merge_sizes(parse_sizes(options.dims), options.batch, options.seq)
+    comparison, warnings = compare_models(models, options.depth, sizes)
     if is_drawn:
         from archspec.analysis.compare.pictures import compile_models, picture  # imported late: it needs the compiler
 
         compiled = compile_models(models)
-        comparison, _ = compare_models([(model, {}) for model in compiled], options.depth, sizes)
-        warnings = [warning for model in compiled for warning in model.warnings]
         save_pictures(options, comparison, lambda theme: picture(compiled, theme=theme))
-    else:
-        comparison, warnings = compare_models(models, options.depth, sizes)
     print_result(comparison, options)
     write_diagnostics(list(dict.fromkeys(warnings)))
     return 0
