@@ -38,7 +38,11 @@ def compose(expr: nodes.Expr, code: Callable[[nodes.Expr], ast.expr]) -> ast.exp
             otherwise = code(expr.otherwise) if expr.otherwise is not None else literal(None)
             return ast.IfExp(code(expr.condition), code(expr.value), otherwise)
         case nodes.Subscript():
-            return ast.Subscript(code(expr.value), code(expr.position), ast.Load())
+            items = code(expr.value)
+            if isinstance(items, ast.Tuple) and len(items.elts) == 1 and not isinstance(items.elts[0], ast.Starred):
+                # whatever the index, it is the only item
+                return items.elts[0]
+            return ast.Subscript(items, code(expr.position), ast.Load())
         case nodes.Length():
             return apply(name("len"), [code(expr.value)])
         case _:
