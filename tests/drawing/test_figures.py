@@ -279,6 +279,12 @@ def test_marks_are_on_what_differs() -> None:
     assert "differs: eps, padding" in testing.run("figure", "bert-base-uncased", "roberta-base").errors
 
 
+def test_what_one_of_two_figures_leaves_out_is_counted_for_each() -> None:
+    one = archspec.figure("esm2_t6_8M")
+    two = archspec.figure("esm2_t6_8M", "6.9in", beside="esm2_t6_8M")
+    assert (two.omitted, two.omitted_params) == (2 * one.omitted, 2 * one.omitted_params)
+
+
 def test_a_legend_says_what_the_colors_are() -> None:
     plain, figure = (archspec.figure("mixtral-8x7b", legend=legend) for legend in (False, True))
     assert faults(figure) == []

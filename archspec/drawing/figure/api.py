@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 
 from archspec.core.arguments import check_arguments
 from archspec.core.diagnostics import make_error
@@ -14,6 +15,7 @@ from archspec.drawing.figure.pairs import half, hidden_settings, mark_difference
 from archspec.drawing.figure.shapes import to_svg, to_tikz
 from archspec.drawing.figure.stacks import Stack, find_stacks
 from archspec.drawing.graph import build_plain_graph
+from archspec.ir.table import Tensor
 from archspec.pipeline.compile import as_model
 from archspec.pipeline.model import Model, ModelLike, get_compilation
 
@@ -31,8 +33,9 @@ DEFAULT_HEIGHT = 4.5 * 72
 class Figure:
     """A figure of a model, with its `width` and `height` in points, and the level of `detail` that fits.
 
-    `omitted` are the names of the parameters that no box stands for. Of two models, `hidden` are the names of the
-    hyperparameters that differ and that no marked box shows. `str(figure)` is SVG, and a notebook shows it.
+    `omitted` are the names of the parameters that no box stands for, `omitted_params` is their number. Of two models,
+    `hidden` are the names of the hyperparameters that differ and that no marked box shows. `str(figure)` is SVG, and a
+    notebook shows it.
     """
 
     def __init__(
@@ -40,7 +43,7 @@ class Figure:
         composition: Composition,
         scale: float,
         detail: int,
-        omitted: tuple[str, ...],
+        omitted: Sequence[Tensor],
         hidden: tuple[str, ...],
         *,
         grey: bool,
@@ -48,7 +51,8 @@ class Figure:
         self.width = composition.breadth * scale
         self.height = composition.height * scale
         self.detail = detail
-        self.omitted = omitted
+        self.omitted = tuple([tensor.name for tensor in omitted])
+        self.omitted_params = sum([tensor.params for tensor in omitted])
         self.hidden = hidden
         self.shapes = tuple(composition.shapes)
         self._size = composition.breadth, composition.height
@@ -108,9 +112,7 @@ def figure(
         if legend or beside is not None:
             composition = add_legend(composition, only_marks=not legend)
         if composition.height <= most or level == len(DETAILS) - 1 or detail is not None:
-            names = {name for composer in composers for element in composer.flow.elements for name in element.tensors}
-            tensors = {tensor.name: tensor.params for compiled in models for tensor in compiled.tensors}
-            omitted = tuple([name for name, params in tensors.items() if params and name not in names])
+            omitted = [tensor for pair in zip(models, composers, strict=True) for tensor in _omitted(*pair)]
             hidden = hidden_settings([compiled.hyperparameters for compiled in models], composers) if beside else ()
             return Figure(composition, scale, level, omitted, hidden, grey=grey)
     raise AssertionError
@@ -122,6 +124,11 @@ def _read(model: Model) -> tuple[Reading, Flow, list[Stack]]:
     reading = Reading(graph, model.parts, {tensor.name: tensor.shape for tensor in model.tensors})
     flow = read_flow(reading)
     return reading, flow, find_stacks(flow)
+
+
+def _omitted(model: Model, composer: Composer) -> Iterator[Tensor]:
+    drawn = {name for element in composer.flow.elements for name in element.tensors}
+    return (tensor for tensor in model.tensors if tensor.params and tensor.name not in drawn)
 
 
 def _page(width: str, height: str | None) -> tuple[float, float, float]:

@@ -260,7 +260,7 @@ class Composer:
         words = " + ".join(dict.fromkeys(lower(e.title) for e in main)) or "layer"
         if self.stage is not None:
             words = "layer"  # of which one is drawn
-        labels, unit = self.reading.graph.graph.get("labels", {}), stack.shown[0].unit
+        labels, unit = self.reading.labels, stack.shown[0].unit
         words = lower(labels[unit]) if unit in labels else words
         shape = format_shape(stack.shown[-1].shape, self.reading.batch)
         heads = next((e.details.split(" × ")[0] for e in main if e.kind == "attention"), "")

@@ -48,6 +48,7 @@ class Reading:
     def __init__(self, graph: PlainGraph, parts: Sequence[Part], shapes: Mapping[str, Sequence[int]]) -> None:
         self.graph = graph
         self.data: dict[str, dict[str, Any]] = graph.nodes
+        self.labels: dict[str, str] = graph.graph.get("labels", {})
         self.order = _order(graph)
         self.parts = list(parts)
         self.shapes = shapes
@@ -120,7 +121,7 @@ class Reading:
 
     def label_of(self, node: str) -> str | None:
         """Return the label of a node, or of the innermost address that contains its part and no other one."""
-        part, data, labels = self.owner.get(node), self.data[node], self.graph.graph.get("labels", {})
+        part, data, labels = self.owner.get(node), self.data[node], self.labels
         if part is None or not labels or not isinstance(part.facts, _COMPOSITES):
             return data.get("label")
         others = [p.address for p in self.parts if p is not part and isinstance(p.facts, _COMPOSITES)]
@@ -207,7 +208,7 @@ def read_flow(reading: Reading) -> Flow:
         element.repeat = max(element.repeat, data.get("repeat", 1))
         element.shape = tuple(data["shape"])
         element.block = data["path"][-1] if data["path"] else ""
-        element.block_label = reading.graph.graph.get("labels", {}).get(element.block, "")
+        element.block_label = reading.labels.get(element.block, "")
         edges += [(source, element) for source in operands if source is not element]
         sources[node] = [element]
     for element, names in tensors.items():

@@ -11,7 +11,8 @@ class Element:
     """An element of a figure: a box, a circle, or a pill.
 
     `kind` is "attention", "core", "feed_forward", "experts", "state_space", "norm", "embedding", "linear",
-    "convolution", "parameter", "function", "add", "multiply", "input" or "output". `title` and `details` are its text.
+    "convolution", "layer", "closed", "parameter", "function", "add", "multiply", "input" or "output". `title` and
+    `details` are its text.
     `unit` is the address of the layer that it is in, "" for none, `repeat` the number of such layers, and `block`
     the address of the block that it is in, with its label. `nodes` are those of the graph, and `tensors` the names of
     its parameters. `shape` is that of its result.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from archspec.drawing.figure.compose import Composer, Composition, moved
 from archspec.drawing.figure.flow import Element
@@ -16,13 +18,15 @@ _MARGIN = 8.0
 def mark_differences(first: Composer, second: Composer) -> None:
     """Mark what two figures do not share: boxes that only one has, other words or shapes, numbers of layers."""
     own, others = first.flow.elements, second.flow.elements
-    pairs = _align(first, second)
+    looks = [_look(first, element) for element in own]
+    other_looks = [_look(second, element) for element in others]
+    pairs = _align(looks, other_looks)
     first.marked.update(own[i] for i in range(len(own)) if i not in pairs)
     second.marked.update(others[j] for j in range(len(others)) if j not in pairs.values())
     stacks: dict[Stack, Stack] = {}
     for i, j in pairs.items():
         a, b = own[i], others[j]
-        if _signature(first, a) != _signature(second, b):
+        if looks[i] != other_looks[j]:
             first.marked.add(a)
             second.marked.add(b)
         stack, twin = first.node_of.get(a), second.node_of.get(b)
@@ -34,22 +38,29 @@ def mark_differences(first: Composer, second: Composer) -> None:
             second.marked.add(twin)
 
 
-def _signature(composer: Composer, element: Element) -> tuple[object, ...]:
-    """Return the words of an element, and the shapes of its parameters in one layer."""
-    shapes = sorted([tuple(composer.reading.shapes[name]) for name in element.tensors])
+class _Look(NamedTuple):
+    """Attributes of an element that are compared; `shapes` are those of its parameters, with their numbers in a layer."""
+
+    kind: str
+    is_in_stack: bool
+    title: str
+    details: str
+    shapes: Mapping[tuple[int, ...], float]
+
+
+def _look(composer: Composer, element: Element) -> _Look:
     stack = composer.node_of.get(element)
     number = stack.count if isinstance(stack, Stack) else 1
-    return (element.kind, element.title, element.details, tuple(shapes[:: max(1, number)]), len(shapes) / number)
+    counts = Counter(tuple(composer.reading.shapes[name]) for name in element.tensors)
+    shapes = {shape: count / number for shape, count in counts.items()}
+    return _Look(element.kind, isinstance(stack, Stack), element.title, element.details, shapes)
 
 
-def _align(first: Composer, second: Composer) -> dict[int, int]:
+def _align(own: Sequence[_Look], others: Sequence[_Look]) -> dict[int, int]:
     """Return the numbers of the elements that are each other's, in order (Needleman and Wunsch, 1970)."""
-    own, others = first.flow.elements, second.flow.elements
 
-    def likeness(a: Element, b: Element) -> int:
-        if a.kind != b.kind or isinstance(first.node_of.get(a), Stack) != isinstance(second.node_of.get(b), Stack):
-            return -1
-        return 2 + 2 * (a.title == b.title) + (_signature(first, a) == _signature(second, b))
+    def likeness(a: _Look, b: _Look) -> int:
+        return 2 + 2 * (a.title == b.title) + (a == b) if a[:2] == b[:2] else -1
 
     best = [[0] * (len(others) + 1) for _ in range(len(own) + 1)]
     for i in reversed(range(len(own))):

@@ -49,10 +49,8 @@ def run(options: Namespace) -> int:
 
 def _omitted(drawn: Figure, models: Sequence[Model]) -> Iterator[Diagnostic]:
     if drawn.omitted:
-        counts = {tensor.name: tensor.params for model in models for tensor in model.tensors}
-        number, total = sum(counts[name] for name in drawn.omitted), sum(model.params.total for model in models)
-        names = _some(drawn.omitted)
-        message = f"the figure leaves out {number:,} of {total:,} parameters: {names}"
+        total = sum(model.params.total for model in models)
+        message = f"the figure leaves out {drawn.omitted_params:,} of {total:,} parameters: {_some(drawn.omitted)}"
         yield Diagnostic("not-drawn", message, severity="warning")
 
 
