@@ -39,7 +39,7 @@ def mark_differences(first: Composer, second: Composer) -> None:
 
 
 class _Look(NamedTuple):
-    """Attributes of an element that are compared; `shapes` are those of its parameters, with their numbers in a layer."""
+    """Attributes of an element that are compared; `shapes` counts the shapes of its parameters in one layer."""
 
     kind: str
     is_in_stack: bool
