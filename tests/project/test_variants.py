@@ -22,6 +22,8 @@ SMALL: dict[str, Any] = {
 
 SMALLER: dict[str, dict[str, Any]] = {
     "clip-nope": {"image": 64},
+    "convnext-rms-norm": {"widths": [4, 6], "depths": [1, 2]},
+    "convnextv2-plain": {"widths": [4, 6], "depths": [1, 2]},
     "deberta-gated": {"buckets": 4},
     "deepseek-v3-softmax": {
         "q_rank": 8, "kv_rank": 8, "nope_size": 4, "rope_size": 4, "value_size": 4, "expert_ffn": 8, "experts": 8,
