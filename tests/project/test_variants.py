@@ -35,6 +35,7 @@ SMALLER: dict[str, dict[str, Any]] = {
     "longformer-gated": {"windows": [4]},
     "mamba-layer-norm": {"states": 4, "rank": 2},
     "nomicbert-nope": {"multiple": 1},
+    "siglip2-rms-norm": {"text_hidden": 24, "patch": 2},
     "siglip-rms-norm": {"image": 32, "text_hidden": 24},
     "swin-rms-norm": {"depths": [1, 2], "heads": [2, 4], "image": 8, "patch": 2, "window": 2},
     "whisper-key-bias": {"frames": 4, "bins": 8},
