@@ -35,7 +35,8 @@ def compare_rows(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
 
 
 def live_table(live: Any) -> Table:
-    named = live.named_parameters(remove_duplicate=False)
+    """Tensors without elements, such as those of no register tokens, are left out: no spec can have them."""
+    named = [each for each in live.named_parameters(remove_duplicate=False) if each[1].numel()]
     return table([(name, tuple(tensor.shape), id(tensor), tensor.requires_grad) for name, tensor in named])
 
 
