@@ -99,10 +99,15 @@ class DocumentReader:
         for name, value in absent.items():
             field = fields[f"{part}.{name}"]
             fields[f"{part}.{name}"] = {**field, "default": value, "within": field["default"]}
+        if entry.get("flat", False):
+            for name, field in fields.items():
+                names = [name, *field.get("also", ())]
+                fields[name] = {**field, "also": [*names[1:], *[alias.removeprefix(f"{part}.") for alias in names]]}
         if "interface" in entry:
             definition = self.read(str(family))["interfaces"][entry["interface"]]
             fields[f"{part}.model_type"] = {"sets": entry["as"], "default": family, "values": {family: definition}}
-        return FieldEntries(fields, {f"{part}.{name}" for name in entries.ignored})
+        prefixes = (f"{part}.", "") if entry.get("flat", False) else (f"{part}.",)
+        return FieldEntries(fields, {prefix + name for prefix in prefixes for name in entries.ignored})
 
     def read_part_names(self, entry: Document, type: str | None) -> NameLists:
         """Read the names of a part that is declared at the address `at` of the outer definition."""
