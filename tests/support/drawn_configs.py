@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from families import TYPES as TYPES
 from families import mapping, values
+from hints import draw_fields, hints, inputs_by_name, overrides
 from media import MEDIA, media_inputs
 from small import live_names
 
@@ -422,21 +423,33 @@ DRAWS: dict[str, Draw] = {
     "xlm-roberta": decoder,
     **MEDIA,
 }
-"""What is drawn for each model type; what a configuration does not say is left at its default."""
+"""What is drawn for the first model types; for the others see `hints`. What is not said is left at its default."""
+
+
+def draw(type: str, rng: random.Random) -> dict[str, Any]:
+    if type in DRAWS:
+        return DRAWS[type](rng)
+    defaults = transformers.AutoConfig.for_model(type).to_dict()
+    return draw_fields(rng, mapping(type).fields, "", defaults, hints(type).get("draw", {}))
+
+
+def with_parts(config: Any, prefix: str = "") -> list[tuple[str, Any]]:
+    """A configuration and those nested in it, with the beginnings of their fields."""
+    parts = [(name, part) for name, part in vars(config).items() if isinstance(part, transformers.PreTrainedConfig)]
+    return [(prefix, config), *(each for name, part in parts for each in with_parts(part, f"{prefix}{name}."))]
 
 
 class Drawn:
     """A random configuration of a family, the live class it is for, and the file that `transformers` wrote of it."""
 
-    def __init__(self, type: str, seed: int, folder: Path) -> None:
+    def __init__(self, type: str, seed: int, folder: Path, only: str | None = None) -> None:
         rng = random.Random(f"{type} {seed}")
         self.family = mapping(type)
         names = [name for name in self.family.architectures if hasattr(transformers, name)]
-        name = names[seed % len(names)]
-        self.config = transformers.AutoConfig.for_model(type, **DRAWS[type](rng))
-        for part in ("", "text_config.", "vision_config."):
-            config = getattr(self.config, part[:-1], None) if part else self.config
-            for field, value in config.to_dict().items() if config is not None else ():
+        name = only or names[seed % len(names)]
+        self.config = transformers.AutoConfig.for_model(type, **draw(type, rng))
+        for part, config in with_parts(self.config):
+            for field, value in config.to_dict().items():
                 known = self.family.fields.get(part + field, {})
                 without_effect = part + field in self.family.ignored and isinstance(value, float)
                 if without_effect or known.get("kind") == "rate":
@@ -457,9 +470,13 @@ class Drawn:
 
     def load(self) -> archspec.Model:
         """The imported model, with the tensors of the live one where that joins or divides those of checkpoints."""
-        model = archspec.load(self.path)
-        joined = model.hyperparameters.get("joined")
-        return model if joined is None else archspec.load(self.path, joined=not joined)
+        return archspec.load(self.path, **self.overrides())
+
+    def overrides(self) -> dict[str, Any]:
+        """Hyperparameters that no field sets."""
+        stated = overrides(self.family.type, self.config)
+        joined = archspec.load(self.path, **stated).hyperparameters.get("joined")
+        return stated if joined is None else {**stated, "joined": not joined}
 
 
 def state_of(model: archspec.Model, live: Any) -> dict[str, Any]:
@@ -470,7 +487,9 @@ def state_of(model: archspec.Model, live: Any) -> dict[str, Any]:
 
 def draw_inputs(drawn: Drawn, names: list[str]) -> dict[str, Any]:
     """Two sequences, the second with padding at its end; two choices of each where a model chooses."""
-    rng, config = drawn.rng, drawn.config
+    rng, config, type = drawn.rng, drawn.config, drawn.family.type
+    if type not in DRAWS:
+        return inputs_by_name(torch, type, rng, config, drawn.load().inputs)
     if drawn.family.type in MEDIA:
         return media_inputs(torch, rng, config, archspec.load(drawn.path).inputs)
     padding = config.pad_token_id or 0

@@ -9,11 +9,19 @@ import importlib.util
 import os
 from collections.abc import Mapping
 from shlex import quote
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from archspec.compiler.resolve.files import Library
 from archspec.core.diagnostics import Report, Span, make_error, suggest
-from archspec.formats.configs.documents import COMMON, Document, DocumentReader, merge_fields, part_entries
+from archspec.formats.configs.documents import (
+    COMMON,
+    Document,
+    DocumentReader,
+    merge_fields,
+    merge_names,
+    part_entries,
+    part_family,
+)
 from archspec.formats.configs.facts import read_facts
 from archspec.formats.strict_json import JsonValue, Member
 
@@ -134,25 +142,20 @@ def _build_family(
     type: str, documents: list[Document], common: Document, reader: DocumentReader, part_types: Mapping[str, str]
 ) -> Family:
     architectures: dict[str, str | Document] = {}
-    names: list[list[str]] = []
-    gguf: list[list[Any]] = []
-    parts = part_entries(documents[-1])
+    parts = part_entries(documents)
     placed = [reader.read_part(part, entry, part_types.get(part)) for part, entry in parts.items()]
     entries, ignored = merge_fields([common, *documents], placed)
     for document in documents:
         architectures = document.get("architectures", architectures)
-        names = document.get("names", names)
-        replacements = document.get("gguf", [])
-        gguf = [
-            *[entry for entry in gguf if entry[0] not in [published for published, *_ in replacements]],
-            *replacements,
-        ]
+    own_names = merge_names(documents)
+    part_names = [reader.read_part_names(entry, part_types.get(part)) for part, entry in parts.items()]
+    # Names of parts are published ones, so their pairs come first; a GGUF file has parts without the prefix.
+    names = [pair for lists in part_names for pair in lists.names] + own_names.names
+    gguf = own_names.gguf + [entry for lists in part_names for entry in lists.gguf]
     fields: dict[str, Field] = {}
     for name, entry in entries.items():
         fields |= dict.fromkeys((name, *entry.get("also", ())), _build_field(name, entry, common["values"]))
-    part_families = {
-        part: part_types.get(part) or entry.get("like") or entry.get("default") for part, entry in parts.items()
-    }
+    part_families = {part: part_family(entry, part_types.get(part)) for part, entry in parts.items()}
     return Family(
         type,
         {name: _build_architecture(entry) for name, entry in architectures.items()},
@@ -240,7 +243,7 @@ def _read_part_types(
     """Return the types of parts that select a definition by their types; None after a diagnostic."""
     reader = DocumentReader(library.specs, {})
     types: dict[str, str] = {}
-    for part, entry in part_entries(reader.read(type)).items():
+    for part, entry in part_entries(reader.read_inherited(type)).items():
         fields = members[part].value.plain if part in members and "interface" in entry else None
         member = fields.get("model_type") if isinstance(fields, dict) else None
         stated = member.value.plain if member is not None else None

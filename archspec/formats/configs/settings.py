@@ -136,7 +136,7 @@ class Settings:
         for name, member in members.items():
             full_name = prefix + name
             field = self.family.fields.get(full_name)
-            if field is not None and field.kind in ("cycle", "integers", "items"):
+            if field is not None and field.length is not None:
                 if member.value.plain is not None:
                     self._lists.append((full_name, field, member))
             elif field is not None:
@@ -184,7 +184,7 @@ class Settings:
                     del self.hyperparameters[name]
             self._check_product(field)
         for name, field, member in self._lists:
-            items, length = member.value.plain, self.hyperparameters[field.length or ""].value
+            items, length = member.value.plain, self.hyperparameters[str(field.length)].value
             if isinstance(items, list) and len(items) != length:
                 self._report("wrong-kind", f"`{name}`: expected {length} items, found {len(items)}", member)
 
@@ -302,14 +302,14 @@ class Settings:
         return self._report_unsupported(name, member, help)
 
     def _evaluate_integers(self, name: str, field: Field, member: Member) -> object:
-        """Return a list of integers: one for an integer or equal integers, otherwise all of them."""
+        """Return a list of integers: one for an integer or, in a list by layer, equal integers, otherwise all."""
         items = member.value.plain if isinstance(member.value.plain, list) else [member.value]
         descriptions = (_describe_expected(field, item.plain) for item in items)
         expected = next(filter(None, descriptions), None if items else "integers")
         if expected is not None:
             return self._report_expected(name, f"{expected}, or a list of them", member)
         numbers = [item.plain for item in items]
-        return numbers[:1] if len(set(map(str, numbers))) == 1 else numbers
+        return numbers[:1] if field.length and len(set(map(str, numbers))) == 1 else numbers
 
     def _evaluate_items(self, name: str, field: Field, member: Member) -> object:
         """Return a list with the value of each item."""

@@ -1,0 +1,81 @@
+"""Compare the families of one model type with the classes of `transformers`: `python -m tests.family TYPE`.
+
+Random small configurations, written by `save_pretrained`: the same tensors and buffers under the same names, also in
+published files; the same outputs and gradients in float64. Then each class with its default configuration.
+`--record` writes what everyday tests compare without `transformers`.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from pathlib import Path
+
+warnings.filterwarnings("ignore")
+sys.path.insert(0, str(Path(__file__).parent / "support"))
+
+from drawn_configs import Drawn, transformers
+from families import mapping
+from live import Pair, compare_defaults, compare_published
+from recorded_families import write_record
+
+import archspec
+
+MOST = 3
+"""Failures after which the rest is not tried."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.family", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("type", help="model type of a configuration")
+    parser.add_argument("--count", type=int, default=25, help="how many random configurations (25)")
+    parser.add_argument("--seed", type=int, help="this one alone, with its configuration")
+    parser.add_argument("--only", metavar="CLASS", help="of this class alone")
+    parser.add_argument("--record", action="store_true", help="write the record of the type")
+    options = parser.parse_args()
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    start, failures = time.time(), 0
+    seeds = range(options.count) if options.seed is None else [options.seed]
+    tries = [(f"configuration {seed}", lambda seed=seed: try_one(options, seed)) for seed in seeds]
+    classes = [name for name in mapping(options.type).architectures if hasattr(transformers, name)]
+    chosen = classes if options.only is None else [options.only]
+    if options.seed is None:
+        tries += [(f"defaults of {name}", lambda name=name: compare_defaults(options.type, name)) for name in chosen]
+    done = 0
+    for name, attempt in tries:
+        if failures == MOST:
+            break
+        try:
+            attempt()
+            done += 1
+        except Exception as error:
+            failures += 1
+            print(f"{options.type}, {name}: {reason(error)}")
+    if options.record and not failures:
+        write_record(options.type)
+    print(f"{options.type}: {done} of {len(tries)} equal ({', '.join(chosen)}), {time.time() - start:.0f} s")
+    return 1 if failures else 0
+
+
+def try_one(options: argparse.Namespace, seed: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        drawn = Drawn(options.type, seed, Path(folder), options.only)
+        if options.seed is not None:
+            print(Path(drawn.path).read_text())
+        pair = Pair(drawn, seed)
+        pair.compare()
+        compare_published(pair)
+
+
+def reason(error: Exception) -> str:
+    if isinstance(error, archspec.ArchError):
+        return str(error)
+    lines = traceback.format_exception(error)
+    return f"{type(error).__name__}: {str(error)[:1500]}\n{''.join(lines[-3:])[:1500]}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

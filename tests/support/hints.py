@@ -1,0 +1,162 @@
+"""What is drawn for a model type by its fields' names and its hints, `tests/families/TYPE.yaml`.
+
+A file of hints is needed only where names are not enough. It has
+- `draw`: by field, a list of choices, an expression over `rng` and what is drawn before it (a text), a list by layer
+  (`{each: num_hidden_layers, of: [...]}`), null to leave the default, or the hints of a nested configuration;
+- `inputs`: by input, an expression over `inputs`, `sizes` (by axis), `config`, `rng` and `torch`; null leaves it out;
+- `sizes`: by axis, an expression over `config` and `rng`; `live`: further inputs of the live model, as `inputs`;
+- `overrides`: hyperparameters that no field sets, as `inputs`;
+- `defaults`: fields that have no default;
+- `published`: false where `transformers` writes other names than published files have;
+- `compare`: `real` where outputs at padding have no meaning (a position that sees only padding).
+"""
+
+import random
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import yaml
+from families import document, mapping
+from paths import ROOT
+
+FOLDER = ROOT / "tests" / "families"
+PARTS = ("config", "backbone")
+
+
+@cache
+def hints(type: str) -> dict[str, Any]:
+    path = FOLDER / f"{type}.yaml"
+    return yaml.safe_load(path.read_text()) or {} if path.exists() else {}
+
+
+def evaluated(expression: Any, names: Mapping[str, Any]) -> Any:
+    return eval(expression, {**names}) if isinstance(expression, str) else expression
+
+
+def draw_fields(
+    rng: random.Random, fields: dict[str, Any], prefix: str, defaults: dict[str, Any], stated: dict[str, Any]
+) -> dict[str, Any]:
+    """A value for each field of the mapping under `prefix`, where its name or its hint says which may be drawn."""
+    sizes, drawn = common_sizes(rng), {}
+    for name, default in defaults.items():
+        entry = fields.get(prefix + name)
+        hint = stated.get(name)
+        if isinstance(default, dict) and name.endswith(PARTS):
+            hint = hint or {}
+            type = hint.get("model_type")
+            own = mapping(type).fields if type else fields
+            within = "" if type else f"{prefix}{name}."
+            nested = draw_fields(rng, own, within, default, {k: v for k, v in hint.items() if k != "model_type"})
+            drawn[name] = nested | ({"model_type": type} if type else {})
+        elif name in stated or entry is None or "only" in entry:
+            continue
+        elif name in sizes:
+            drawn[name] = sizes[name]
+        elif isinstance(default, bool):
+            drawn[name] = rng.random() < 0.5
+        elif "eps" in name and isinstance(default, float):
+            drawn[name] = rng.choice([1e-6, 1e-5, 1e-3])
+        elif entry.get("values") == "activations":
+            drawn[name] = rng.choice(list(document("_common")["values"]["activations"]))
+    if f"{prefix}rope_parameters.rope_theta" in fields and "rope_parameters" not in stated:
+        drawn["rope_parameters"] = {"rope_type": "default", "rope_theta": rng.choice([1e3, 1e4, 5e5])}
+        if f"{prefix}rope_parameters.factor" in fields and rng.random() < 0.4:
+            drawn["rope_parameters"] |= {"rope_type": "linear", "factor": rng.choice([2.0, 8.0])}
+    for name, hint in stated.items():
+        if isinstance(hint, list):
+            drawn[name] = rng.choice(hint)
+        elif isinstance(hint, str):
+            drawn[name] = evaluated(hint, {**drawn, "rng": rng})
+        elif isinstance(hint, dict) and "each" in hint:
+            drawn[name] = [rng.choice(hint["of"]) for _ in range(evaluated(hint["each"], drawn))]
+        elif isinstance(hint, dict) and not name.endswith(PARTS):
+            drawn[name] = {k: rng.choice(v) if isinstance(v, list) else v for k, v in hint.items()}
+        elif hint is not None and not isinstance(hint, dict):
+            drawn[name] = hint
+    return drawn
+
+
+def common_sizes(rng: random.Random) -> dict[str, Any]:
+    """Sizes that fit each other, by the names that most configuration classes have for them."""
+    heads, size, patch = rng.choice([1, 2, 3, 4]), rng.choice([4, 8, 12]), rng.choice([2, 3, 4])
+    groups = rng.choice([n for n in range(1, heads + 1) if heads % n == 0])
+    experts = rng.choice([2, 4])
+    return {
+        **dict.fromkeys(("hidden_size", "d_model", "n_embd"), heads * size),
+        **dict.fromkeys(("num_attention_heads", "num_heads", "n_head"), heads),
+        **dict.fromkeys(("head_dim", "d_kv"), size),
+        **dict.fromkeys(("intermediate_size", "d_ff", "ffn_dim"), rng.randint(8, 70)),
+        **dict.fromkeys(("moe_intermediate_size", "shared_expert_intermediate_size"), rng.randint(4, 20)),
+        **dict.fromkeys(("num_hidden_layers", "num_layers", "n_layer", "depth"), rng.randint(1, 4)),
+        **dict.fromkeys(("num_experts", "num_local_experts", "n_routed_experts"), experts),
+        "num_key_value_heads": groups,
+        "num_experts_per_tok": rng.randint(1, experts),
+        "vocab_size": rng.randint(40, 120),
+        "max_position_embeddings": rng.randint(24, 60),
+        "sliding_window": rng.choice([4, 6]),
+        "patch_size": patch,
+        "image_size": patch * rng.randint(2, 4),
+        "num_channels": rng.choice([1, 3]),
+        "pad_token_id": rng.choice([0, 1, 5]),
+    }
+
+
+class Sizes(dict[str, int]):
+    """Sizes of the axes of inputs; those not stated are drawn."""
+
+    def __init__(self, rng: random.Random, stated: dict[str, int]) -> None:
+        super().__init__({"batch": 2, "texts": 2, "images": 2, "seq": rng.randint(7, 14), **stated})
+        self.rng = rng
+
+    def __missing__(self, name: str) -> int:
+        self[name] = self.rng.randint(4, 9)
+        return self[name]
+
+
+def inputs_by_name(torch: Any, type: str, rng: random.Random, config: Any, types: Mapping[str, Any]) -> dict[str, Any]:
+    """Two texts, images or sounds; the second text ends with padding."""
+    stated = hints(type)
+    names = {"config": config, "rng": rng, "torch": torch}
+    sizes = Sizes(rng, {name: evaluated(each, names) for name, each in stated.get("sizes", {}).items()})
+    words = config.get_text_config()
+    classifies = "SequenceClassification" in (config.architectures or [""])[0]
+    padding = getattr(words, "pad_token_id", None) or 0
+    inputs: dict[str, Any] = {}
+    for name, input in types.items():
+        if name in stated.get("inputs", {}):
+            continue
+        shape = [size if isinstance(size, int) else size.at(sizes) for size in input.shape]
+        if input.dtype == "real":
+            inputs[name] = torch.randn(shape, dtype=torch.float64)
+        elif input.dtype == "bool":
+            inputs[name] = torch.rand(shape) < 0.3
+        elif name.endswith("mask"):
+            inputs[name] = (torch.arange(shape[1]) < torch.tensor([[shape[1]], [shape[1] - 3]])).long()
+        else:
+            most = getattr(words, "type_vocab_size", 2) if name == "token_type_ids" else words.vocab_size
+            values = torch.tensor([rng.randrange(max(1, most)) for _ in range(torch.Size(shape).numel())])
+            values = values.reshape(shape)
+            if name.endswith("input_ids"):
+                values[values == padding] = (padding + 1) % most
+                if classifies and config.is_encoder_decoder:  # which reads the last end of a text
+                    values[values == config.eos_token_id] = config.eos_token_id + 1
+                    values[:, [1, shape[1] - 4]] = config.eos_token_id
+                values[1, shape[1] - 3 :] = padding
+            inputs[name] = values
+    names |= {"sizes": sizes, "inputs": inputs}
+    for name, each in stated.get("inputs", {}).items():
+        if each is not None and name in types:
+            inputs[name] = evaluated(each, names)
+    return inputs
+
+
+def live_inputs(torch: Any, type: str, config: Any, inputs: dict[str, Any]) -> dict[str, Any]:
+    """The inputs of the live model, which may have more."""
+    names = {"config": config, "torch": torch, "inputs": inputs}
+    return {**inputs, **{name: evaluated(each, names) for name, each in hints(type).get("live", {}).items()}}
+
+
+def overrides(type: str, config: Any) -> dict[str, Any]:
+    """Hyperparameters that no field sets."""
+    return {name: evaluated(each, {"config": config}) for name, each in hints(type).get("overrides", {}).items()}
