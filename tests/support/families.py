@@ -32,7 +32,7 @@ def mapping(type: str) -> Mapping:
     """The mapping of a type, with those that it is `like`, and with what these include."""
     reader = DocumentReader(str(SPECS), {})
     documents = reader.read_inherited(type)
-    parts = [reader.read_part(part, entry, None) for part, entry in part_entries(documents[-1]).items()]
+    parts = [reader.read_part(part, entry, None) for part, entry in part_entries(documents).items()]
     entries, ignored = merge_fields([reader.read(COMMON), *documents], parts)
     architectures = next(each["architectures"] for each in reversed(documents) if "architectures" in each)
     fields = {alias: entry for name, entry in entries.items() for alias in (name, *entry.get("also", ()))}
