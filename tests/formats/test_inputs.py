@@ -332,7 +332,7 @@ def test_types_and_classes_of_transformers_have_no_similar_ones(
     lift = f"draft a spec with `archspec lift {path}`: it runs transformers (not installed: torch)"
     assert error(path).help == f"{lift}, which has this type"
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
-    known = {"model_type": "gemma3", "architectures": ["Gemma3ForCausalLM"]}
+    known = {"model_type": "gemma3n", "architectures": ["Gemma3ForCausalLM"]}
     help = error(write(tmp_path, known)).help
     assert help == (
         f"{lift.replace('not installed: torch', 'installed')}, which has this type; "

@@ -36,13 +36,15 @@ def mapping(type: str) -> Mapping:
     documents[:0] = [document(name) for name in ("_common", *included)]
     architectures: dict[str, Any] = {}
     entries: dict[str, dict[str, Any]] = {}
-    stated = documents[-1].get("parts", {})
-    parts: dict[str, dict[str, str]] = stated if isinstance(stated, dict) else {part: {} for part in stated}
+    stated = [each["parts"] for each in documents if "parts" in each] or [{}]
+    parts: dict[str, dict[str, Any]] = stated[-1] if isinstance(stated[-1], dict) else {part: {} for part in stated[-1]}
     ignored = {f"{part}.{name}" for part in parts for name in document("_common")["ignored"]}
     for part, entry in parts.items():
-        if "like" in entry:
-            like = mapping(entry["like"])
-            entries |= {f"{part}.{name}": field for name, field in like.fields.items() if "for" not in field}
+        family = entry.get("like") or entry.get("default")
+        if family:
+            like, sets = mapping(family), entry.get("sets", {})
+            fields = {n: field for n, field in like.fields.items() if "for" not in field or field.get("sets") in sets}
+            entries |= {f"{part}.{name}": field for name, field in fields.items()}
             ignored |= {f"{part}.{name}" for name in (*like.ignored, *like.fields)}
     for each in documents:
         architectures = each.get("architectures", architectures)
