@@ -26,7 +26,7 @@ class Family(NamedTuple):
 def families() -> dict[str, Family]:
     """Return the families by name."""
     found: dict[str, Family] = {}
-    for path in sorted(Path(specs_root()).glob("*.arch")):
+    for path in sorted(Path(specs_root()).glob("*/*.arch")):
         text = path.read_text(encoding="utf-8")
         items = parse_cached(Source(str(path), text), Report()).items
         models = [str(item.name.value) for item in items if isinstance(item, tree.Model)]

@@ -41,6 +41,70 @@ block B()(x [batch, 2, 4, 6]) -> [batch, 2, {size[0]}, {size[1]}] {{
     assert torch.allclose(module_of(text)(x), expected, atol=2e-6)
 
 
+def test_convolution_with_sizes_for_each_axis() -> None:
+    text = """
+import std { Conv2d }
+dim batch
+block B()(x [batch, 4, 9, 12]) -> [batch, 6, 5, 10] {
+  return x |> conv: Conv2d(4, 6, 3, stride = 2, padding = 1, groups = 2, kernel_width = 5, stride_width = 1)
+}
+"""
+    module = module_of(text)
+    reference = torch.nn.Conv2d(4, 6, (3, 5), (2, 1), 1, groups=2).double()
+    reference.load_state_dict({name.removeprefix("conv."): value for name, value in module.state_dict().items()})
+    x = random(2, 4, 9, 12)
+    assert torch.allclose(module(x), reference(x), atol=1e-12)
+
+
+@pytest.mark.parametrize("interleaved", [True, False])
+def test_rotary_positions_of_three_numbers(interleaved: bool) -> None:
+    text = f"""
+import std {{ rotary_frequencies, rotate, sectioned_angles }}
+dim batch, seq
+block B()(x [batch, 2, seq, 16], positions int [3, batch, seq]) -> [batch, 2, seq, 16] {{
+  w: param [1] ~ constant(1.0)
+  angles = sectioned_angles([4, 2, 2], {str(interleaved).lower()})(positions, rotary_frequencies(16, 100.0))
+    |> reshape([batch, 1, seq, 8])
+  return rotate(x * .w, cos(angles), sin(angles))
+}}
+"""
+    kind, configuration, embedding = (
+        ("qwen3_vl", "Qwen3VLTextConfig", "Qwen3VLTextRotaryEmbedding")
+        if interleaved
+        else ("qwen2_vl", "Qwen2VLTextConfig", "Qwen2VLRotaryEmbedding")
+    )
+    modeling = pytest.importorskip(f"transformers.models.{kind}.modeling_{kind}")
+    parameters = {"rope_type": "default", "rope_theta": 100.0, "mrope_section": [4, 2, 2]}
+    settings = {"hidden_size": 32, "num_attention_heads": 2, "head_dim": 16, "rope_parameters": parameters}
+    x, positions = random(2, 2, 5, 16), torch.arange(30).reshape(3, 2, 5) % 7
+    angles = getattr(modeling, embedding)(getattr(modeling, configuration)(**settings))(x, positions)
+    rotated, _ = modeling.apply_rotary_pos_emb(x, x, *angles)
+    assert torch.allclose(module_of(text)(x, positions), rotated, atol=1e-5)
+
+
+def test_rotary_positions_in_images() -> None:
+    modeling = pytest.importorskip("transformers.models.pixtral.modeling_pixtral")
+    configuration = modeling.PixtralVisionConfig(hidden_size=32, num_attention_heads=2, image_size=64, patch_size=16)
+    text = """
+import std { rotary_frequencies, rotate, grid_angles }
+dim batch
+block B()(x [batch, 2, 12, 16]) -> [batch, 2, 12, 16] {
+  w: param [1] ~ constant(1.0)
+  place  = arange(12)
+  pairs  = reshape([4, 2])(rotary_frequencies(16))
+  down   = pick(axis = 1, index = 0)(pairs)
+  across = pick(axis = 1, index = 1)(pairs)
+  angles = grid_angles(real(place // 4), real(place % 4), down, across)
+  return rotate(x * .w, cos(angles), sin(angles))
+}
+"""
+    x, place = random(3, 2, 12, 16), torch.arange(12)
+    positions = torch.stack((place // 4, place % 4), dim=-1)
+    angles = modeling.PixtralVisionRotaryEmbedding(configuration)(x, positions)
+    rotated, _ = modeling.apply_rotary_pos_emb(x, x, *angles, unsqueeze_dim=0)
+    assert torch.allclose(module_of(text)(x), rotated, atol=1e-6)
+
+
 def test_gated_delta_rule() -> None:
     modeling = pytest.importorskip("transformers.models.qwen3_next.modeling_qwen3_next")
     text = """
@@ -76,10 +140,13 @@ block B()(x [batch, 6], gate [batch, 6]) -> [batch, 6] {{
 }}
 """
     module = module_of(text)
-    weight, x, gate = random(6), random(3, 6), random(6, 3).T
+    weight, x, gate = random(6), random(300, 6), random(6, 300).T
     module.load_state_dict({"norm.weight": weight})
     norm.double().load_state_dict({"weight": weight})
     assert torch.allclose(module(x, gate), norm(x, gate), atol=1e-6)
+    for dtype in (torch.bfloat16, torch.float16):
+        halves = x.to(dtype), gate.to(dtype)
+        assert torch.equal(module.to(dtype)(*halves).to(dtype), norm.to(dtype)(*halves))
 
 
 def test_channel_norm() -> None:
@@ -156,6 +223,35 @@ def test_state_space_scan() -> None:
     x = random(2, 6, 8)
     with torch.no_grad():
         assert torch.allclose(module(x), mixer(x), atol=1e-5)
+
+
+def test_conformer_layer() -> None:
+    modeling = pytest.importorskip("transformers.models.parakeet.modeling_parakeet")
+    settings = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 12, "conv_kernel_size": 3}
+    configuration = modeling.ParakeetEncoderConfig(**settings, attn_implementation="eager")
+    reference = modeling.ParakeetEncoderBlock(configuration, 0).double().eval()
+    text = """
+import std { ConformerLayer }
+dim batch, seq
+block B()(x [batch, seq, 8], positions [2 * seq - 1, 8], tokens bool [batch, seq] = none) -> [batch, seq, 8] {
+  return ..: ConformerLayer(8, 2, 12, 3)(x, positions, tokens)
+}
+"""
+    module = module_of(text)
+    state = {name: random(*value.shape) for name, value in reference.state_dict().items()}
+    state["conv.norm.running_var"] = state["conv.norm.running_var"].abs()
+    state["conv.norm.num_batches_tracked"] = torch.tensor(0)
+    reference.load_state_dict(state)
+    module.load_state_dict(state)
+    x, positions = random(2, 5, 8), random(9, 8)
+    tokens = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], dtype=torch.bool)
+    mask = tokens[:, None, None, :] & tokens[:, None, :, None]
+    with torch.no_grad():
+        for ours, theirs in (((), None), ((tokens,), mask)):
+            expected = reference(x, theirs, positions.expand(2, 9, 8))
+            outputs = module(x, positions, *ours)
+            seen = tokens if ours else torch.ones_like(tokens)  # a padded query sees no key: NaN in the reference
+            assert torch.allclose(outputs[seen], expected[seen], atol=1e-6)
 
 
 def test_put_rows() -> None:

@@ -39,9 +39,9 @@ import std { split_heads, merge_heads, repeat_heads, attention, SelfAttention, C
 import std { FeedForward, GatedFeedForward }
 import std { Dropout, BatchNorm, token_at, split_sinusoids }
 import std { top_experts, GatedExperts }
-import std { rotate, alibi, yarn_frequencies, yarn_scale, soft_cap, grid_sample }
+import std { rotate, alibi, yarn_frequencies, yarn_scale, soft_cap, grid_sample, grid_angles, sectioned_angles }
 import std { linear_weights, cubic_weights, resize, chunk_mask, channel_norm, gated_rms_norm, state_space_scan }
-import std { gated_delta_rule, put_rows }
+import std { gated_delta_rule, put_rows, ConformerLayer }
 import albert { AlbertForMaskedLM }
 import bert { BertForMaskedLM }
 import roberta { RobertaForMaskedLM }
@@ -96,10 +96,11 @@ block Recurrent(bias = true)
 }
 
 block Pictures(groups = 1, bias = true)
-              (sound [batch, 4, 32], image [batch, 4, 32, 64]) -> ([batch, 6, 16], [batch, 6, 16, 32]) {
+              (sound [batch, 4, 32], image [batch, 4, 32, 64])
+              -> ([batch, 6, 16], [batch, 6, 16, 32], [batch, 6, 16, 16]) {
   line  = sound |> line:  Conv1d(4, 6, 4, stride = 2, padding = 4, dilation = 3, groups = groups, bias = bias)
   plane = image |> plane: Conv2d(4, 6, 4, stride = 2, padding = 4, dilation = 3, groups = groups, bias = bias)
-  return line, plane
+  return line, plane, uneven: Conv2d(6, 6, 3, padding = 1, kernel_width = 4, stride_width = 2)(plane)
 }
 
 block Line(groups)(x [batch, 4, 32]) -> [batch, 6, 30] {
@@ -154,6 +155,20 @@ block Resized(weights = linear_weights)(x [batch, 3, 8, 8]) -> [batch, 3, 5, 12]
 block Placed(n = 4)(x [batch, seq, n], marked bool [batch, seq], rows [other, n]) -> [batch, seq, n] {
   scale: param []
   return put_rows(x * .scale, marked, rows)
+}
+
+block Turned(interleaved)
+            (x [batch, 4, seq, 8], positions int [3, batch, seq], place [seq])
+            -> ([batch, 4, seq, 8], [batch, 4, seq, 8], [seq, 5]) {
+  scale: param [2]
+  angles = sectioned_angles([2, 1, 1], interleaved)(positions, table([1.0, 0.5, 0.25, 0.125]))
+    |> reshape([batch, 1, seq, 4])
+  return rotate(x, cos(angles), sin(angles)), rotate(x), grid_angles(place, place, .scale, table([1.0, 0.5, 0.25]))
+}
+
+block Speech(heads = 2, kernel = 3, bias = true)
+            (x [batch, seq, 8], positions [2 * seq - 1, 8], tokens bool [batch, seq] = none) -> [batch, seq, 8] {
+  return layer: ConformerLayer(8, heads, 12, kernel, bias = bias)(x, positions, tokens)
 }
 
 block Chunked(size)(x [batch, 8, 8]) -> [batch, 8, 8] {
@@ -237,9 +252,15 @@ model "sampled aligned" = Sampled(aligned = true)
 model "resized"   = Resized()
 model "cubic"     = Resized(cubic_weights)
 model "placed"    = Placed()
+model "turned"    = Turned(false)
+model "alternately turned" = Turned(true)
+model "speech"    = Speech()
+model "speech uneven" = Speech(3)
+model "speech kernel uneven" = Speech(kernel = 4)
 model "chunked"   = Chunked(3)
 model "scanned"   = Scanned()
 model "scanned-late" = Scanned(1, true)
+model "scanned uneven" = Scanned(3)
 model "waves"           = Waves(features = 6)
 model "waves padded"    = Waves(features = 6, padding = 1)
 model "waves odd"       = Waves(features = 7)

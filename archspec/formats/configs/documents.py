@@ -50,22 +50,30 @@ class DocumentReader:
         return _parse_yaml(self.raw[path])
 
     def read_inherited(self, type: str) -> list[Document]:
-        """Read the file of a type and the files that it inherits or includes, which come first."""
+        """Read the file of a type and the files that it inherits, which come first, with what they include."""
         documents = [self.read(type)]
         while "like" in documents[0]:
             documents.insert(0, self.read(documents[0]["like"]))
-        entries = [entry for document in documents for entry in document.get("includes", ())]
-        names = sorted({entry for entry in entries if isinstance(entry, str)})
-        included = [self.read(name) for name in names]
-        included += [self._read_included(entry) for entry in entries if not isinstance(entry, str)]
-        return [*included, *documents]
+        return [self._with_included(document) for document in documents]
+
+    def _with_included(self, document: Document) -> Document:
+        """Return a file with the fields of the files that it includes, which its own fields replace."""
+        entries = document.get("includes", ())
+        included = [self.read(entry) if isinstance(entry, str) else self._read_included(entry) for entry in entries]
+        fields, ignored = merge_fields([*included, {**document, "without": ()}])
+        return {**document, "fields": fields, "ignored": ignored}
 
     def _read_included(self, entry: Document) -> Document:
-        """Read the fields of a file below one of its objects, with names of their own (`under`, `sets`)."""
-        (old, new), sets = entry["under"], cast("dict[str, str]", entry["sets"])
+        """Read the fields of a file below one of its objects, with names of their own (`under`, `sets`).
+
+        Other names of these fields that begin with one of `also` stay as they are.
+        """
+        (old, new), sets, also = entry["under"], cast("dict[str, str]", entry["sets"]), entry.get("also", ())
 
         def rename(name: str) -> str | None:
-            return f"{new}.{name.removeprefix(f'{old}.')}" if name.startswith(f"{old}.") else None
+            if name.startswith(f"{old}."):
+                return f"{new}.{name.removeprefix(f'{old}.')}"
+            return name if name.partition(".")[0] in also else None
 
         fields = cast("dict[str, Document]", self.read(entry["file"])["fields"])
         return {"fields": _place_fields(fields, rename, _target_renamer(sets))}

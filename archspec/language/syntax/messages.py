@@ -342,8 +342,9 @@ def _explain_omission(context: ErrorContext) -> Advice | None:
         return _explain_range(context)
     if (first == "for" and before.text == "for" and unexpected.text == "(") or words[-1:] == ["for"]:
         return Advice(help="write `for i in 0..n`")
-    if first == "for" and context.at_end and "{" in accepted:
-        help = "put the body of a loop in braces; to repeat a step, write `for` at the end of the line of the step"
+    if first in ("for", "if") and context.at_end and "{" in accepted:
+        body, purpose = ("a loop", "repeat a step") if first == "for" else ("an `if`", "make a step conditional")
+        help = f"put the body of {body} in braces; to {purpose}, write `{first}` at the end of the line of the step"
         return Advice(help=help)
     if unexpected.text == "(" and before.text == ")" and context.has_value:
         return Advice(help="pass at most two lists of arguments: hyperparameters, then inputs")
