@@ -48,7 +48,17 @@ NO_DROPOUT = (
     *("gpt-oss", "llama", "mistral", "mixtral", "modernbert", "nomic", "olmo", "phi", "pythia", "qwen", "swin", "vit"),
     "whisper",
 )
-IN_PARTS = ("clip-vit-base-patch32", "clip-vit-large", "gemma-3-4b", "llava", "mamba", "qwen2-vl", "siglip")
+IN_PARTS = (
+    "clip-vit-base-patch32",
+    "clip-vit-large",
+    "gemma-3-4b",
+    "llava",
+    "mamba",
+    "qwen2-vl",
+    "qwen2.5-vl",
+    "qwen3-vl",
+    "siglip",
+)
 NOT_DROPPED = {
     "albert": ("hidden_dropout", "attention_dropout"),
     "m2m100_418M": ("activation_dropout",),
