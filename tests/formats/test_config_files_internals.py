@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hints import hints
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import ROOT
@@ -41,7 +42,8 @@ def write(folder: Path, config: Any, name: str = "small.json") -> str:
 
 @pytest.mark.parametrize(("type", "architecture"), architectures())
 def test_every_architecture_compiles_with_all_at_default(type: str, architecture: str, tmp_path: Path) -> None:
-    model = archspec.load(write(tmp_path, {"model_type": type, "architectures": [architecture]}))
+    stated = hints(type).get("defaults", {})
+    model = archspec.load(write(tmp_path, {"model_type": type, "architectures": [architecture], **stated}))
     assert model.params.total > 8_000_000
     assert model.warnings == ()
 

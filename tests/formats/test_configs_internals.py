@@ -34,14 +34,15 @@ def test_activations_are_the_same(name: str, tmp_path: Path) -> None:
 def test_defaults_are_those_of_the_configuration_class(type: str, tmp_path: Path) -> None:
     """With nothing said, with everything said as it is by default, and with each field left out."""
     family = read_family(str(ROOT / "specs"), type, {})
-    config = transformers.AutoConfig.for_model(type, **hints(type).get("defaults", {}))
+    stated = hints(type).get("defaults", {})
+    config = transformers.AutoConfig.for_model(type, **stated)
     config.save_pretrained(tmp_path)
     written = json.loads((tmp_path / "config.json").read_text())
     for architecture in family.architectures:
         (tmp_path / "config.json").write_text(json.dumps({**written, "architectures": [architecture]}))
         (tmp_path / "empty").mkdir(exist_ok=True)
         (tmp_path / "empty" / "config.json").write_text(
-            json.dumps({"model_type": type, "architectures": [architecture]})
+            json.dumps({"model_type": type, "architectures": [architecture], **stated})
         )
         said = archspec.load(str(tmp_path / "config.json"))
         unsaid = archspec.load(str(tmp_path / "empty" / "config.json"))

@@ -243,10 +243,15 @@ def find_family(
 def _read_part_types(
     type: str, members: dict[str, Member], supported: list[str], library: Library, report: Report
 ) -> dict[str, str] | None:
-    """Return the types of parts that select a definition by their types; None after a diagnostic."""
+    """Return the types of parts that select a definition by their types, and of those that could be `flat` but are not.
+
+    None after a diagnostic.
+    """
     reader = DocumentReader(library.specs, {})
     types: dict[str, str] = {}
     for part, entry in part_entries(reader.read_inherited(type)).items():
+        if part in members and entry.get("flat", False):
+            types[part] = entry["like"]
         fields = members[part].value.plain if part in members and "interface" in entry else None
         member = fields.get("model_type") if isinstance(fields, dict) else None
         stated = member.value.plain if member is not None else None
