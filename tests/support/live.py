@@ -64,7 +64,7 @@ def stored(model: archspec.Model) -> dict[str, tuple[int, ...]]:
 @contextlib.contextmanager
 def in_float64() -> Generator[None]:
     """Let what a live model computes in float32 stay in float64, which rounding to float32 would hide."""
-    cast, to = torch.Tensor.float, torch.Tensor.to
+    cast, to, retype = torch.Tensor.float, torch.Tensor.to, torch.Tensor.type
 
     def as_float(self: Any, *args: Any, **options: Any) -> Any:
         return self if self.dtype == torch.float64 else cast(self, *args, **options)
@@ -76,11 +76,14 @@ def in_float64() -> Generator[None]:
             return to(self, *args, **options) if args or options else self
         return to(self, *args, **options)
 
-    torch.Tensor.float, torch.Tensor.to = as_float, to_other
+    def as_type(self: Any, *args: Any) -> Any:
+        return self if self.dtype == torch.float64 and args == (torch.float32,) else retype(self, *args)
+
+    torch.Tensor.float, torch.Tensor.to, torch.Tensor.type = as_float, to_other, as_type
     try:
         yield
     finally:
-        torch.Tensor.float, torch.Tensor.to = cast, to
+        torch.Tensor.float, torch.Tensor.to, torch.Tensor.type = cast, to, retype
 
 
 class Pair:
