@@ -321,7 +321,8 @@ class Settings:
         values = dict(field.items or ())
         kind = type(next(iter(values)))
         stated = member.value.data()
-        items = cast("list[object]", stated) if isinstance(stated, list) else [None]
+        is_text = isinstance(stated, str) and all(len(str(value)) == 1 for value in values)
+        items = [*cast("list[object]", stated)] if is_text or isinstance(stated, list) else [None]
         if not all(item.__class__ is kind for item in items):
             return self._report_expected(name, f"a list of {'strings' if kind is str else 'integers'}", member)
         if not values.keys() >= set(items):
