@@ -1,7 +1,6 @@
 """Families of configurations, and JSON, in steps that no command shows."""
 
 import contextlib
-import fnmatch
 import json
 from pathlib import Path
 from typing import Any
@@ -182,11 +181,5 @@ def test_the_data_of_a_family_is_consistent(type: str) -> None:
     family = FAMILIES[type]
     assert not set(family.fields) & family.ignored
     for field in family.fields.values():
-        assert {each for each in field.architectures or () if not fnmatch.filter(family.architectures, each)} <= {
-            "*Classification",  # of all families
-            "*QuestionAnswering",
-            "AlbertForPreTraining",
-            "*Generation",  # of BART and the families like it
-        }, field.name
         assert field.only is not None or field.values is not None or field.kind or field.architectures == [], field.name
         assert all(name in family.fields for names in field.needs.values() for name in names), field.name

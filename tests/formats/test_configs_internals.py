@@ -46,7 +46,7 @@ def test_defaults_are_those_of_the_configuration_class(type: str, tmp_path: Path
         )
         said = archspec.load(str(tmp_path / "config.json"))
         unsaid = archspec.load(str(tmp_path / "empty" / "config.json"))
-        assert said.hyperparameters == unsaid.hyperparameters
+        assert said.hyperparameters == unsaid.hyperparameters or not archspec.diff(said, unsaid)
         assert said.tensors == unsaid.tensors
     for name, alias in config.attribute_map.items():
         assert family.fields.get(name) == family.fields.get(alias), name
