@@ -64,7 +64,7 @@ def stored(model: archspec.Model) -> dict[str, tuple[int, ...]]:
 @contextlib.contextmanager
 def in_float64() -> Generator[None]:
     """Let what a live model computes in float32 stay in float64, which rounding to float32 would hide."""
-    cast, to = torch.Tensor.float, torch.Tensor.to
+    cast, to, default = torch.Tensor.float, torch.Tensor.to, torch.get_default_dtype()
 
     def as_float(self: Any, *args: Any, **options: Any) -> Any:
         return self if self.dtype == torch.float64 else cast(self, *args, **options)
@@ -77,10 +77,12 @@ def in_float64() -> Generator[None]:
         return to(self, *args, **options)
 
     torch.Tensor.float, torch.Tensor.to = as_float, to_other
+    torch.set_default_dtype(torch.float64)
     try:
         yield
     finally:
         torch.Tensor.float, torch.Tensor.to = cast, to
+        torch.set_default_dtype(default)
 
 
 class Pair:
