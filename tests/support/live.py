@@ -64,7 +64,8 @@ def stored(model: archspec.Model) -> dict[str, tuple[int, ...]]:
 @contextlib.contextmanager
 def in_float64() -> Generator[None]:
     """Let what a live model computes in float32 stay in float64, which rounding to float32 would hide."""
-    cast, to, default = torch.Tensor.float, torch.Tensor.to, torch.get_default_dtype()
+    cast, to, softmax, arange = torch.Tensor.float, torch.Tensor.to, torch.nn.functional.softmax, torch.arange
+    default = torch.get_default_dtype()
 
     def as_float(self: Any, *args: Any, **options: Any) -> Any:
         return self if self.dtype == torch.float64 else cast(self, *args, **options)
@@ -74,14 +75,25 @@ def in_float64() -> Generator[None]:
             args = tuple(each for each in args if each is not torch.float32)
             options = {name: each for name, each in options.items() if name != "dtype"}
             return to(self, *args, **options) if args or options else self
+        if self.dtype == torch.int64 and options.get("dtype") == torch.float32:
+            options["dtype"] = torch.float64
         return to(self, *args, **options)
 
+    def wide_softmax(x: Any, *args: Any, **options: Any) -> Any:
+        return softmax(x, *args, **(options | {"dtype": None} if x.dtype == torch.float64 else options))
+
+    def wide_arange(*args: Any, **options: Any) -> Any:
+        is_narrow = options.get("dtype") == torch.float32
+        return arange(*args, **(options | {"dtype": torch.float64} if is_narrow else options))
+
     torch.Tensor.float, torch.Tensor.to = as_float, to_other
+    torch.nn.functional.softmax, torch.arange = wide_softmax, wide_arange
     torch.set_default_dtype(torch.float64)
     try:
         yield
     finally:
         torch.Tensor.float, torch.Tensor.to = cast, to
+        torch.nn.functional.softmax, torch.arange = softmax, arange
         torch.set_default_dtype(default)
 
 
@@ -91,7 +103,8 @@ class Pair:
     def __init__(self, drawn: Drawn, seed: int = 0) -> None:
         torch.manual_seed(seed)
         self.drawn = drawn
-        self.live = drawn.live(drawn.config).double().eval()
+        with in_float64():
+            self.live = drawn.live(drawn.config).double().eval()
         self.model = drawn.load()
 
     def run(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:

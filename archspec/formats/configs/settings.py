@@ -313,12 +313,12 @@ class Settings:
 
     def _evaluate_items(self, name: str, field: Field, member: Member) -> object:
         """Return a list with the value of each item."""
-        options = field.items or []
-        kind = type(options[0][0])
-        items = member.value.data()
-        if not isinstance(items, list) or not all(item.__class__ is kind for item in cast("list[object]", items)):
+        values = dict(field.items or ())
+        kind = type(next(iter(values)))
+        stated = member.value.data()
+        items = cast("list[object]", stated) if isinstance(stated, list) else [None]
+        if not all(item.__class__ is kind for item in items):
             return self._report_expected(name, f"a list of {'strings' if kind is str else 'integers'}", member)
-        values = dict(options)
         if not values.keys() >= set(items):
             return self._report_unsupported(name, member, f"supported items: {', '.join(map(dumps, values))}")
         return [values[item] for item in items]
