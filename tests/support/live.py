@@ -66,7 +66,7 @@ def stored(model: archspec.Model) -> dict[str, tuple[int, ...]]:
 def in_float64() -> Generator[None]:
     """Let what a live model computes in float32 stay in float64, which rounding to float32 would hide."""
     cast, to, retype = torch.Tensor.float, torch.Tensor.to, torch.Tensor.type
-    softmax, arange = torch.nn.functional.softmax, torch.arange
+    softmax, arange, default = torch.nn.functional.softmax, torch.arange, torch.get_default_dtype()
 
     def as_float(self: Any, *args: Any, **options: Any) -> Any:
         return self if self.dtype == torch.float64 else cast(self, *args, **options)
@@ -95,7 +95,11 @@ def in_float64() -> Generator[None]:
         patch.object(torch.nn.functional, "softmax", wide_softmax),
         patch.object(torch, "arange", wide_arange),
     ):
-        yield
+        torch.set_default_dtype(torch.float64)
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(default)
 
 
 class Pair:
