@@ -54,9 +54,9 @@ class DocumentReader:
         documents = [self.read(type)]
         while "like" in documents[0]:
             documents.insert(0, self.read(documents[0]["like"]))
-        return [self._with_included(document) for document in documents]
+        return [self._merge_included(document) for document in documents]
 
-    def _with_included(self, document: Document) -> Document:
+    def _merge_included(self, document: Document) -> Document:
         """Return a file with the fields of the files that it includes, which its own fields replace."""
         entries = document.get("includes", ())
         included = [self.read(entry) if isinstance(entry, str) else self._read_included(entry) for entry in entries]
