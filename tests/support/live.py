@@ -64,7 +64,7 @@ def stored(model: archspec.Model) -> dict[str, tuple[int, ...]]:
 @contextlib.contextmanager
 def in_float64() -> Generator[None]:
     """Let what a live model computes in float32 stay in float64, which rounding to float32 would hide."""
-    cast, to, retype = torch.Tensor.float, torch.Tensor.to, torch.Tensor.type
+    cast, to, softmax, arange = torch.Tensor.float, torch.Tensor.to, torch.nn.functional.softmax, torch.arange
 
     def as_float(self: Any, *args: Any, **options: Any) -> Any:
         return self if self.dtype == torch.float64 else cast(self, *args, **options)
@@ -74,16 +74,24 @@ def in_float64() -> Generator[None]:
             args = tuple(each for each in args if each is not torch.float32)
             options = {name: each for name, each in options.items() if name != "dtype"}
             return to(self, *args, **options) if args or options else self
+        if self.dtype == torch.int64 and options.get("dtype") == torch.float32:
+            options["dtype"] = torch.float64
         return to(self, *args, **options)
 
-    def as_type(self: Any, *args: Any) -> Any:
-        return self if self.dtype == torch.float64 and args == (torch.float32,) else retype(self, *args)
+    def wide_softmax(x: Any, *args: Any, **options: Any) -> Any:
+        return softmax(x, *args, **(options | {"dtype": None} if x.dtype == torch.float64 else options))
 
-    torch.Tensor.float, torch.Tensor.to, torch.Tensor.type = as_float, to_other, as_type
+    def wide_arange(*args: Any, **options: Any) -> Any:
+        is_narrow = options.get("dtype") == torch.float32
+        return arange(*args, **(options | {"dtype": torch.float64} if is_narrow else options))
+
+    torch.Tensor.float, torch.Tensor.to = as_float, to_other
+    torch.nn.functional.softmax, torch.arange = wide_softmax, wide_arange
     try:
         yield
     finally:
-        torch.Tensor.float, torch.Tensor.to, torch.Tensor.type = cast, to, retype
+        torch.Tensor.float, torch.Tensor.to = cast, to
+        torch.nn.functional.softmax, torch.arange = softmax, arange
 
 
 class Pair:
@@ -92,7 +100,8 @@ class Pair:
     def __init__(self, drawn: Drawn, seed: int = 0) -> None:
         torch.manual_seed(seed)
         self.drawn = drawn
-        self.live = drawn.live(drawn.config).double().eval()
+        with in_float64():
+            self.live = drawn.live(drawn.config).double().eval()
         self.model = drawn.load()
 
     def run(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:

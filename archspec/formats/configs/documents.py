@@ -103,19 +103,20 @@ class DocumentReader:
         fields = _place_fields(
             entries.fields, lambda name: f"{part}.{name}", _target_renamer(entry.get("sets", {}), prefix)
         )
-        absent = cast("dict[str, object]", entry.get("absent", {}) if type is None else {})
-        for name, value in absent.items():
-            field = fields[f"{part}.{name}"]
-            fields[f"{part}.{name}"] = {**field, "default": value, "within": field["default"]}
+        ignored = {f"{part}.{name}" for name in entries.ignored}
         if entry.get("flat", False):
+            ignored |= entries.ignored
             for name, field in fields.items():
                 names = [name, *field.get("also", ())]
-                fields[name] = {**field, "also": [*names[1:], *[alias.removeprefix(f"{part}.") for alias in names]]}
+                outer = [alias.removeprefix(f"{part}.") for alias in names]
+                if type is None:
+                    fields[name] = {**field, "also": [*names[1:], *outer]}
+                else:
+                    ignored |= {alias.partition(".")[0] for alias in outer}
         if "interface" in entry:
             definition = self.read(str(family))["interfaces"][entry["interface"]]
             fields[f"{part}.model_type"] = {"sets": entry["as"], "default": family, "values": {family: definition}}
-        prefixes = (f"{part}.", "") if entry.get("flat", False) else (f"{part}.",)
-        return FieldEntries(fields, {prefix + name for prefix in prefixes for name in entries.ignored})
+        return FieldEntries(fields, ignored)
 
     def read_part_names(self, entry: Document, type: str | None) -> NameLists:
         """Read the names of a part that is declared at the address `at` of the outer definition."""

@@ -25,6 +25,9 @@ from archspec.formats.configs.documents import (
 from archspec.formats.configs.facts import read_facts
 from archspec.formats.strict_json import JsonValue, Member
 
+MAX_LISTED_TYPES = 12
+"""Model types that a message lists one by one."""
+
 
 class Field(NamedTuple):
     """The effect of one configuration field.
@@ -35,7 +38,7 @@ class Field(NamedTuple):
     integers (one, or a list of them), number, positive (a number above 0), rate (a number from 0 to below 1), boolean,
     string, names (a list of strings), strings (one, or a list of them), list (of integers), numbers (a list of numbers
     above 0), indices (one, or a list of them, from 0), sizes (an object of integers), entries (an object whose number
-    of entries is the value), size (an integer, or a list of two), items (a list of strings or of integers, whose values
+    of entries is the value), size (an integer, or a list of two), items (a list of strings or integers, whose values
     are `items`) or cycle; `minimum` is that of integers, and numbers may be 0 if it is 0. The value `unset` means null.
     `nested_default` is the default if one of the `objects` that can contain the field is present without it.
 
@@ -83,7 +86,8 @@ class Family(NamedTuple):
 
     `names` pairs runs of segments in the names of published tensors with the runs in live models of `transformers`,
     `gguf` with the runs in GGUF files: (run, runs, effect of the conversion). Published models of a `headless` type
-    have no head. `parts` are nested configurations, with the type of each if its family has one.
+    have no head. `parts` are nested configurations, with the type of each if its family has one. `absent` are the
+    objects that the class has if the configuration lacks them.
     """
 
     type: str
@@ -94,6 +98,7 @@ class Family(NamedTuple):
     gguf: tuple[tuple[str | None, tuple[str, ...], str], ...]
     parts: dict[str, str | None]
     headless: bool
+    absent: dict[str, Document]
 
     @property
     def title(self) -> str:
@@ -165,6 +170,7 @@ def _build_family(
         tuple([_gguf_names(*entry) for entry in gguf]),
         part_families,
         documents[-1].get("headless", False),
+        documents[-1].get("absent", {}),
     )
 
 
@@ -224,7 +230,7 @@ def find_family(
     """Return the family of a configuration; None after diagnostics. `type` is the type that the user specified."""
     supported = known_types(library.specs)
     if type is not None and type not in supported:
-        help = suggest(type, supported) or f"supported: {', '.join(supported)}"
+        help = suggest(type, supported) or _list_types(supported)
         raise make_error("usage", f"unknown model type `{type}`", help=help)
     member = members.get("model_type")
     if type is None and member is not None:
@@ -240,10 +246,15 @@ def find_family(
 def _read_part_types(
     type: str, members: dict[str, Member], supported: list[str], library: Library, report: Report
 ) -> dict[str, str] | None:
-    """Return the types of parts that select a definition by their types; None after a diagnostic."""
+    """Return the types of parts that select a definition by their types, and of those that could be `flat` but are not.
+
+    None after a diagnostic.
+    """
     reader = DocumentReader(library.specs, {})
     types: dict[str, str] = {}
     for part, entry in part_entries(reader.read_inherited(type)).items():
+        if part in members and entry.get("flat", False):
+            types[part] = entry["like"]
         fields = members[part].value.plain if part in members and "interface" in entry else None
         member = fields.get("model_type") if isinstance(fields, dict) else None
         stated = member.value.plain if member is not None else None
@@ -276,9 +287,14 @@ def _read_stated_type(
         help = f"{suggest_lift(member.name.source.label)}, which has this type"
         help += f"; `{candidates[0]}` has `{name}`: use `--type {candidates[0]}`" if len(candidates) == 1 else ""
     else:
-        help = suggest(stated, supported) or f"supported: {', '.join(supported)}"
+        help = suggest(stated, supported) or _list_types(supported)
     report.error("unknown-name", f"unknown model type `{stated}`", member.value.span, help=help)
     return None
+
+
+def _list_types(types: list[str]) -> str:
+    listed = ", ".join(types) if len(types) <= MAX_LISTED_TYPES else f"{len(types)} types (docs/import.md, Families)"
+    return f"supported: {listed}"
 
 
 def suggest_lift(path: str) -> str:
@@ -310,8 +326,9 @@ def _find_by_architecture(
     else:
         reason = f", and no model type has the architecture `{name:.80}`" if name else ""
     span = member.name if member is not None else Span(root.span.source, root.span.start, root.span.start + 1)
-    example, types = candidates[0] if candidates else "bert", ", ".join(candidates or supported)
-    help = f"specify it, as in `--type {example}`; supported: {types}"
+    help = (
+        f"specify it, as in `--type {candidates[0] if candidates else 'bert'}`; {_list_types(candidates or supported)}"
+    )
     report.error("missing-argument", f"missing field `model_type`{reason}", span, help=help)
     return None
 

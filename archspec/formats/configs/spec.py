@@ -291,7 +291,7 @@ def _bind_hyperparameters(
             nested = {name: setting for name, setting in nested.items() if name.partition(".")[0] in accepted}
         else:
             assert isinstance(hyperparameter.default, tree.Name)
-            target = definitions.find(definition.unit, hyperparameter.default.text)
+            target = definitions.find(hyperparameter.unit, hyperparameter.default.text)
         if nested:
             assert isinstance(target, Definition)
             nested_values = _bind_hyperparameters(target.unit, target, nested, definitions)
