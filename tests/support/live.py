@@ -64,7 +64,8 @@ def stored(model: archspec.Model) -> dict[str, tuple[int, ...]]:
 @contextlib.contextmanager
 def in_float64() -> Generator[None]:
     """Let what a live model computes in float32 stay in float64, which rounding to float32 would hide."""
-    cast, to, softmax, arange = torch.Tensor.float, torch.Tensor.to, torch.nn.functional.softmax, torch.arange
+    cast, to, retype = torch.Tensor.float, torch.Tensor.to, torch.Tensor.type
+    softmax, arange = torch.nn.functional.softmax, torch.arange
 
     def as_float(self: Any, *args: Any, **options: Any) -> Any:
         return self if self.dtype == torch.float64 else cast(self, *args, **options)
@@ -85,12 +86,15 @@ def in_float64() -> Generator[None]:
         is_narrow = options.get("dtype") == torch.float32
         return arange(*args, **(options | {"dtype": torch.float64} if is_narrow else options))
 
-    torch.Tensor.float, torch.Tensor.to = as_float, to_other
+    def as_type(self: Any, *args: Any) -> Any:
+        return self if self.dtype == torch.float64 and args == (torch.float32,) else retype(self, *args)
+
+    torch.Tensor.float, torch.Tensor.to, torch.Tensor.type = as_float, to_other, as_type
     torch.nn.functional.softmax, torch.arange = wide_softmax, wide_arange
     try:
         yield
     finally:
-        torch.Tensor.float, torch.Tensor.to = cast, to
+        torch.Tensor.float, torch.Tensor.to, torch.Tensor.type = cast, to, retype
         torch.nn.functional.softmax, torch.arange = softmax, arange
 
 
