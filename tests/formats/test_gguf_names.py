@@ -43,6 +43,7 @@ ARCHITECTURES = {
     "phi-3-mini-4k": "PHI3",
     "qwen2-0.5b": "QWEN2",
     "qwen3-0.6b": "QWEN3",
+    "qwen3.5-9b-text": "QWEN35",
     "qwen3-30b-a3b": "QWEN3MOE",
     "qwen3-next-80b-a3b": "QWEN3NEXT",
     "roberta-base": "BERT",
