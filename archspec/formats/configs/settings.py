@@ -11,12 +11,12 @@ from json import dumps
 from math import inf, prod
 from typing import cast
 
-from archspec.core.diagnostics import Note, Report, suggest
+from archspec.core.diagnostics import Note, Report, Source, suggest
 from archspec.core.record import Record
 from archspec.core.reports.text import literal
 from archspec.formats.configs.classes import ConfigurationReader
 from archspec.formats.configs.family import Family, Field
-from archspec.formats.strict_json import Member, Plain
+from archspec.formats.strict_json import Member, Plain, read_json
 
 # Fields that are read in another way than the file of a family describes.
 
@@ -163,6 +163,11 @@ class Settings:
 
     def complete(self) -> None:
         """Apply the defaults of the family, and check the constraints between fields."""
+        for name, default in self.family.absent.items():
+            within = [field.objects for alias, field in self.family.fields.items() if alias.startswith(f"{name}.")]
+            if not self._present_objects & frozenset[str]().union(*within):
+                source = Source(f"`{name}` of {self.family.title} by default", dumps(default))
+                self.process(cast("dict[str, Member]", read_json(source).plain), f"{name}.")
         for name, field, member in self._lists:
             self._process_field(name, field, member)
         fields = [f for f in {id(f): f for f in self.family.fields.values()}.values() if self._applies(f)]
@@ -313,12 +318,13 @@ class Settings:
 
     def _evaluate_items(self, name: str, field: Field, member: Member) -> object:
         """Return a list with the value of each item."""
-        options = field.items or []
-        kind = type(options[0][0])
-        items = member.value.data()
-        if not isinstance(items, list) or not all(item.__class__ is kind for item in cast("list[object]", items)):
+        values = dict(field.items or ())
+        kind = type(next(iter(values)))
+        stated = member.value.data()
+        is_text = isinstance(stated, str) and all(len(str(value)) == 1 for value in values)
+        items = [*cast("list[object]", stated)] if is_text or isinstance(stated, list) else [None]
+        if not all(item.__class__ is kind for item in items):
             return self._report_expected(name, f"a list of {'strings' if kind is str else 'integers'}", member)
-        values = dict(options)
         if not values.keys() >= set(items):
             return self._report_unsupported(name, member, f"supported items: {', '.join(map(dumps, values))}")
         return [values[item] for item in items]
@@ -382,6 +388,12 @@ def _describe_expected(field: Field, value: Plain) -> str | None:
     if field.kind == "list":
         fits = isinstance(value, list) and value and all(_is_integer(item.plain, field.minimum) for item in value)
         return None if fits else "a list of positive integers"
+    if field.kind == "lists":
+        rows = [item.plain for item in value] if isinstance(value, list) else []
+        fits = rows and all(isinstance(row, list) and row for row in rows)
+        items = [item.plain for row in rows if isinstance(row, list) for item in row]
+        fits = fits and all(_is_integer(item, field.minimum) for item in items)
+        return None if fits else "a list of lists of positive integers"
     if field.kind == "numbers":
         is_valid = _is_positive if field.minimum else _is_non_negative
         fits = isinstance(value, list) and value and all(is_valid(item.plain) for item in value)
