@@ -26,12 +26,12 @@ def random(*shape: int) -> Any:
 
 @pytest.mark.parametrize(
     ("mode", "weights"),
-    [("bilinear", "linear_weights"), ("bilinear", "linear_weights(aligned = true)"), ("bicubic", "cubic_weights")],
+    [("bilinear", "linear_weights"), ("bilinear", "aligned_weights"), ("bicubic", "cubic_weights")],
 )
 @pytest.mark.parametrize("size", [(7, 5), (3, 9), (4, 6), (13, 1)])
 def test_resizing(mode: str, weights: str, size: tuple[int, int]) -> None:
     text = f"""
-import std {{ resize, {weights.partition("(")[0]} }}
+import std {{ resize, {weights} }}
 dim batch
 block B()(x [batch, 2, 4, 6]) -> [batch, 2, {size[0]}, {size[1]}] {{
   w: param [1] ~ constant(1.0)
