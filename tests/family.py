@@ -16,6 +16,7 @@ from pathlib import Path
 warnings.filterwarnings("ignore")
 sys.path.insert(0, str(Path(__file__).parent / "support"))
 
+import pytest
 from drawn_configs import Drawn, transformers
 from families import mapping
 from live import Pair, compare_defaults, compare_published
@@ -54,6 +55,9 @@ def main() -> int:
         except Exception as error:
             failures += 1
             print(f"{options.type}, {name}: {reason(error)}")
+    if options.seed is None and not failures:
+        tests = [str(Path(__file__).parent / "formats" / f"test_config{each}_internals.py") for each in ("s", "_files")]
+        failures = int(pytest.main(["-qq", "--tb=short", "-n", "0", "-W", "ignore", "-k", f"[{options.type}", *tests]))
     if options.record and not failures:
         write_record(options.type)
     print(f"{options.type}: {done} of {len(tries)} equal ({', '.join(chosen)}), {time.time() - start:.0f} s")

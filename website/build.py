@@ -72,7 +72,7 @@ def add_playground(folder: Path, archives: list[Path]) -> None:
     shutil.copytree(MODULES / "pyodide", folder / "pyodide", ignore=lambda _, names: {*names} - {*PYODIDE})
     for path in [*archives, *(PLAYGROUND / name for name in COPIED)]:
         shutil.copy(path, folder)
-    shutil.copy(ROOT / "specs" / "bert.arch", folder / "example.arch")
+    shutil.copy(ROOT / "specs" / "text" / "bert.arch", folder / "example.arch")
 
 
 def collected(folder: Path) -> Path:

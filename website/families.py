@@ -7,6 +7,7 @@ import re
 from family_table import Family, families
 
 import archspec
+from archspec.core import resources
 from archspec.core.reports.page import Page, render_markdown
 from archspec.core.reports.results import Displayable, page_of
 from archspec.drawing.api import picture
@@ -47,7 +48,11 @@ def _page(name: str, family: Family) -> str:
         parts += [_report(archspec.compare(other, model))]
     others = [f"![{other}]({other}-{width}.svg)" for other in family.models[1:] for width in WIDTHS]
     parts += ["## Figures of the other models", *others] if others else []
-    parts += ["## Spec", f"`specs/{name}.arch`:", f"```arch\n{family.text.rstrip()}\n```"]
+    parts += [
+        "## Spec",
+        f"`specs/{resources.bundled_path(resources.specs_root(), name)}`:",
+        f"```arch\n{family.text.rstrip()}\n```",
+    ]
     return "\n\n".join(parts) + "\n"
 
 

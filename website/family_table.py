@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from archspec.core.diagnostics import Report, Source
-from archspec.core.resources import specs_root
+from archspec.core.resources import KINDS, specs_root
 from archspec.language.syntax import tree
 from archspec.pipeline.files import parse_cached
 
@@ -26,7 +26,8 @@ class Family(NamedTuple):
 def families() -> dict[str, Family]:
     """Return the families by name."""
     found: dict[str, Family] = {}
-    for path in sorted(Path(specs_root()).glob("*.arch")):
+    paths = [path for kind in KINDS for path in Path(specs_root(), kind).glob("*.arch")]
+    for path in sorted(paths, key=lambda path: path.stem):
         text = path.read_text(encoding="utf-8")
         items = parse_cached(Source(str(path), text), Report()).items
         models = [str(item.name.value) for item in items if isinstance(item, tree.Model)]

@@ -96,7 +96,7 @@ def _models_in(path: str) -> list[str]:
 
 
 def _path(specs: str, file: str) -> str:
-    return os.path.join(specs, f"{file}.arch")
+    return os.path.join(specs, resources.bundled_path(specs, file))
 
 
 def _read_data(specs: str) -> dict[str, Any]:

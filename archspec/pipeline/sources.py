@@ -21,7 +21,7 @@ def bundled_source(name: str) -> str:
     """
     specs = os.path.realpath(resources.specs_root())
     stem = name.removesuffix(".arch").removeprefix("specs/")
-    path = os.path.realpath(os.path.join(specs, f"{stem}.arch"))
+    path = os.path.realpath(os.path.join(specs, resources.bundled_path(specs, stem)))
     if path.startswith(specs + os.sep) and os.path.isfile(path):
         return _read(path)
     definitions = list(_definitions(specs, name)) if name.isidentifier() else []

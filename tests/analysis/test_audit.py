@@ -246,7 +246,7 @@ def test_the_documents() -> None:
 
 
 def test_a_spec_beside_the_audit(tmp_path: Path) -> None:
-    shutil.copy(ROOT / "specs" / "bert.arch", tmp_path / "mine.arch")
+    shutil.copy(ROOT / "specs" / "text" / "bert.arch", tmp_path / "mine.arch")
     head = "title: t\nspec: mine.arch:bert-base-uncased\n"
     found = judged(tmp_path, "claimed: 590592, select: pooler.*", head=head)
     assert found.clean and [line["verdict"] for line in found.to_dict()["lines"]] == ["right"]

@@ -122,10 +122,10 @@ def test_list_compiles_specs_that_are_not_those_of_the_index(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     shutil.copytree(ROOT / "specs", tmp_path / "specs")
-    for path in (tmp_path / "specs").glob("*.arch"):
-        if path.stem not in ("std", "bert"):
+    for path in (tmp_path / "specs").glob("*/*.arch"):
+        if path.parent.name != "std" and path.stem != "bert":
             path.unlink()
-    spec = tmp_path / "specs" / "bert.arch"
+    spec = tmp_path / "specs" / "text" / "bert.arch"
     spec.write_text(spec.read_text().replace('model "bert-base-uncased" ', 'model "another" '))
     monkeypatch.setattr(resources, "specs_root", lambda: str(tmp_path / "specs"))
     assert index.read_index() is None

@@ -168,7 +168,7 @@ def test_an_edit_compiles_nothing_of_the_library_again(tmp_path: Path, monkeypat
         compiled.append(definition.unit.source.label)
         count(program, definition, span)
 
-    text = (ROOT / "specs" / "modernbert.arch").read_text()
+    text = (ROOT / "specs" / "text" / "modernbert.arch").read_text()
     path = str(tmp_path / "edited.arch")
     workspace = workspace_module.Workspace()
     workspace.open(path, text)

@@ -294,7 +294,13 @@ def test_random_edits_are_answered_as_check_answers(editor: Editor, folder: Path
 
 @pytest.mark.slow
 def test_many_random_edits(editor: Editor, folder: Path) -> None:
-    texts = [ENCODER, *[(ROOT / "specs" / f"{name}.arch").read_text() for name in ("bert", "t5", "llama", "vit")]]
+    texts = [
+        ENCODER,
+        *[
+            (ROOT / "specs" / f"{name}.arch").read_text()
+            for name in ("text/bert", "seq2seq/t5", "text/llama", "vision/vit")
+        ],
+    ]
     fuzz(editor, folder, texts, rounds=100, seed=2)
 
 

@@ -1,6 +1,7 @@
 """Families composed of others: parts, parts by their types, lists by layer, and definitions of other files."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import archspec
 from archspec import ArchError
 from archspec.core import resources
 from archspec.formats.configs.family import read_family
-from archspec.formats.configs.names import Names
+from archspec.formats.configs.names import GGUFNames, Names, iter_families
 
 SPEC = """
 import std { Linear }
@@ -77,6 +78,40 @@ def test_a_part_has_the_fields_of_its_family(specs: Path) -> None:
     assert "import std { linear_scaling, relu }\nimport pair { Pair }\n" in spec
     assert "Text = Llama(" in spec and "scaling = linear_scaling(factor = 2.0" in spec and "theta = 5000.0" in spec
     assert archspec.loads(spec).tensors == model.tensors
+
+
+def test_a_part_sets_hyperparameters_of_the_outer_definition(specs: Path) -> None:
+    pair(specs, "like: llama, sets: {layers: height, tied: tied}")
+    path = specs / "configs" / "pair.yaml"
+    size = "  image_size: {sets: [height, width], default: 8, kind: size}\n"
+    path.write_text(path.read_text().replace(size, ""))
+    (specs / "pair.arch").write_text(SPEC.replace("height = 8,", "height = 8, tied = none,"))
+    spec = read({"text_config": TEXT})
+    assert "height = 2, tied = false" in spec and "layers" not in spec
+    assert "height = 32, tied = true" in read({"text_config": {"tie_word_embeddings": True}})
+
+
+def test_a_part_that_is_absent_has_defaults_of_its_own(specs: Path) -> None:
+    pair(specs, "like: llama", "\nabsent: {text_config: {intermediate_size: 30}}\n")
+    assert "ffn = 30" in read({}) and "ffn = 11008" in read({"text_config": {}})
+    assert "ffn = 24" in read({"text_config": TEXT})
+
+
+def test_names_of_parts_apply_below_their_addresses(specs: Path) -> None:
+    pair(specs, "interface: words, default: llama, at: text")
+    for type in ("llama", "mixtral"):
+        path = specs / "configs" / f"{type}.yaml"
+        path.write_text(path.read_text().replace("\ninterfaces: {", f"\ninterfaces: {{words: {type}.{type.title()}, "))
+    path = specs / "configs" / "pair.yaml"
+    path.write_text(path.read_text() + "names: [[text, model.text]]\ngguf: [[flag, null], [text, model]]\n")
+    llama, mixtral = iter_families("Pair", str(specs))
+    name = "text.layers.1.block_sparse_moe.gate.weight"
+    assert Names(llama.names).live(name) == "model.text.layers.1.block_sparse_moe.gate.weight"
+    assert Names(mixtral.names).live(name) == "model.text.layers.1.mlp.gate.weight"
+    assert Names(mixtral.names).live("block_sparse_moe.gate.weight") == "block_sparse_moe.gate.weight"
+    names = GGUFNames(mixtral)
+    assert names.locate(name, ()).names == ("blk.1.ffn_gate_inp.weight",)
+    assert names.locate("flag", ()).names == ()
 
 
 def test_the_scaling_of_a_part_stops_only_what_needs_its_computation(specs: Path) -> None:
@@ -253,7 +288,7 @@ DUAL_FIELDS = """
 architectures: {VisionTextDualEncoderModel: dual.Dual}
 parts:
   text_config: {interface: text, default: bert, as: Text}
-  vision_config: {interface: image, default: vit, as: Vision}
+  vision_config: {interface: image, default: vit, as: Vision, at: vision_model}
 fields:
   projection_dim: {sets: projection, default: 512}
   text_config.hidden_size: {sets: text_hidden, default: 768}
@@ -283,7 +318,8 @@ def test_a_model_of_two_chosen_parts_is_that_of_transformers(text: str, vision: 
     (specs / "configs" / "vision-text-dual-encoder.yaml").write_text(DUAL_FIELDS)
     for type, interface in INTERFACES.items():
         path = specs / "configs" / f"{type}.yaml"
-        path.write_text(path.read_text() + f"\ninterfaces: {{{interface}}}\n")
+        text_of_file = re.sub(r"\ninterfaces: .*\n", "\n", path.read_text())
+        path.write_text(text_of_file + f"\ninterfaces: {{{interface}}}\n")
     torch.manual_seed(0)
     parts = [
         transformers.AutoConfig.for_model(type, num_hidden_layers=2, **DUAL_PARTS[type]) for type in (vision, text)
@@ -293,13 +329,8 @@ def test_a_model_of_two_chosen_parts_is_that_of_transformers(text: str, vision: 
     live = transformers.VisionTextDualEncoderModel(config).double().eval()
     config.save_pretrained(specs)
     model = archspec.load(specs / "config.json")
-    pairs = read_family(str(specs), vision, {}).names
-
-    def live_name(name: str) -> str:
-        prefix = "vision_model."
-        is_vision = name.startswith(prefix)
-        return prefix + Names(pairs).live(name.removeprefix(prefix)) if is_vision else name
-
+    family = read_family(str(specs), "vision-text-dual-encoder", {}, {"vision_config": vision, "text_config": text})
+    live_name = Names(family.names).live
     names = {n: tuple(p.shape) for n, p in live.named_parameters()}
     assert {live_name(t.name): t.shape for t in model.tensors} == names
     module = archspec.to_torch(model).double().eval()

@@ -290,7 +290,7 @@ def test_a_missing_type_is_that_of_the_architecture(type: str) -> None:
 def test_a_type_against_that_of_the_configuration() -> None:
     for type, code, help in (
         ("brt", "usage", "did you mean `bert`?"),
-        ("unheard-of", "usage", "supported: albert, bart, bert"),
+        ("unheard-of", "usage", "supported: "),
     ):
         found = error(archspec.Configuration(SMALL, type))
         assert found.code == code and found.help is not None and found.help.startswith(help)
@@ -332,7 +332,7 @@ def test_types_and_classes_of_transformers_have_no_similar_ones(
     lift = f"draft a spec with `archspec lift {path}`: it runs transformers (not installed: torch)"
     assert error(path).help == f"{lift}, which has this type"
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
-    known = {"model_type": "gemma3", "architectures": ["Gemma3ForCausalLM"]}
+    known = {"model_type": "xlnet", "architectures": ["Gemma3ForCausalLM"]}
     help = error(write(tmp_path, known)).help
     assert help == (
         f"{lift.replace('not installed: torch', 'installed')}, which has this type; "

@@ -93,6 +93,6 @@ def test_styles_of_pygments_have_a_colour_for_every_token() -> None:
 
 
 def test_the_colours_of_a_spec(golden: Callable[[str, str], None]) -> None:
-    text = (ROOT / "specs" / "bert.arch").read_text()
+    text = (ROOT / "specs" / "text" / "bert.arch").read_text()
     shown = [f"{kind.removeprefix('Token.'):22} {text[a:b]}" for (a, b), kind in coloured(text).items()]
     golden("highlighting/bert.txt", "\n".join(shown) + "\n")

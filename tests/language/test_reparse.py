@@ -10,7 +10,7 @@ from archspec import Source
 from archspec.core.diagnostics import Report
 from archspec.language.syntax.parse import parse, reparse
 
-SPECS = sorted(Path(str(ROOT / "specs")).glob("*.arch"))
+SPECS = sorted(Path(str(ROOT / "specs")).glob("*/*.arch"))
 INSERTED = (
     *("\n", " ", "x", "#", "##", "# a\n", '"', "(", ")", "{", "}", "{\n", "}\n", "|>", "|> gelu", "->", "else", ","),
     *("dim a\n", "dim a", "fn f(n) { return n }\n", "fn f(n) {\n  return n\n}", 'model "m" = F()\n', "{ expect true }"),

@@ -157,7 +157,7 @@ def test_colours(language: Any) -> None:
     from tree_sitter import Query, QueryCursor  # pyright: ignore
 
     query = Query(language, (GRAMMAR / "queries" / "highlights.scm").read_text())
-    tree = tree_of(language, (ROOT / "specs" / "bert.arch").read_text())
+    tree = tree_of(language, (ROOT / "specs" / "text" / "bert.arch").read_text())
     found = {name: {node.text.decode() for node in nodes} for name, nodes in QueryCursor(query).captures(tree).items()}
     assert {"block", "model", "expect"} <= found["keyword"]
     assert {"BertLayer", "Bert"} <= found["type.definition"] and {"Linear", "LayerNorm"} <= found["type"]

@@ -33,6 +33,7 @@ FILES = sorted(SPECS.rglob("*.arch"))
 PROBES = """
 import std { Linear, Embedding, Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d, LayerNorm, RMSNorm, GroupNorm }
 import std { gelu, gelu_tanh, gelu_fast, quick_gelu, relu, relu2, silu, mish, softplus, tanh, sigmoid }
+import std { CausalConv1d, zero_padding }
 import std { sinusoids, SinusoidalEmbedding, rotary, positions_after, key_mask, causal_mask, window_mask }
 import std { first, last, mean, window_partition, window_reverse, LSTM, GRU, rnn, selective_scan }
 import std { split_heads, merge_heads, repeat_heads, attention, SelfAttention, CrossAttention }
@@ -86,9 +87,11 @@ block Dropped(n = 8)(x [batch, n, seq], index int [batch]) -> [batch, n] {
 }
 
 block Recurrent(bias = true)
-               (x [batch, seq, 8], steps [batch, seq, 8], rates [8, 4], enter [batch, seq, 4], read [batch, seq, 4])
+               (x [batch, seq, 8], steps [batch, seq, 8], rates [8, 4], enter [batch, seq, 4], read [batch, seq, 4],
+                mask int [batch, seq] = none)
                -> ([batch, seq, 8], [batch, 8], [batch, 8], [batch, 8]) {
-  y, h, c = lstm: LSTM(8, 8, bias)(selective_scan(x, steps, rates, enter, read))
+  short = zero_padding(x, key_mask(mask) if mask != none) |> short: CausalConv1d(8, 3, bias)
+  y, h, c = lstm: LSTM(8, 8, bias)(selective_scan(short, steps, rates, enter, read))
   z, g = gru: GRU(8, 8, bias)(y)
   w, k = rnn(given = z, weight = full([8, 8], 0.5))
   v, _ = rnn(relu)(w, full([8, 8], 0.5), full([8], 0.5), k)

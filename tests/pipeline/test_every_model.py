@@ -19,8 +19,12 @@ from archspec.testing import main
 RECORDED = {path.stem for path in (ORACLE / "tensors").glob("*.json")}
 LIVE: dict[str, dict[str, Any]] = yaml.safe_load((DATA / "live_classes.yaml").read_text())
 
-RESIZED = {"transformer-base": "transformer-seq2seq", "transformer-big": "transformer-seq2seq"}
-"""Those that `transformers` does not have, and a recorded one that differs from them in its sizes only."""
+RESIZED = {
+    **dict.fromkeys(("transformer-base", "transformer-big"), "transformer-seq2seq"),
+    **dict.fromkeys(("mt5-small", "mt5-base"), "t5-v1_1-base"),
+    "umt5-base": "umt5-small",
+}
+"""Those that `transformers` does not have as published, and a recorded one that differs in its sizes only."""
 
 
 def patterns(model: archspec.Model) -> set[str]:

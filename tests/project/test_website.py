@@ -31,7 +31,7 @@ sys.path.append(str(ROOT / "website"))
 
 from examples import agrees, blocks
 
-BERT = (ROOT / "specs" / "bert.arch").read_text()
+BERT = (ROOT / "specs" / "text" / "bert.arch").read_text()
 
 PROJECTION = (
     "import std { Linear }\ndim batch\nblock B(n = 2)(x [batch, n]) -> [batch, n] { return x |> a: Linear(n, n) }\n"
@@ -334,7 +334,8 @@ def test_pages(site: Path) -> None:
 
 
 def test_pages_of_families(site: Path) -> None:
-    names = {path.stem for path in (ROOT / "specs").glob("*.arch") if "\nmodel " in path.read_text()}
+    paths = [path for path in (ROOT / "specs").glob("*/*.arch") if path.parent.name != "std"]
+    names = {path.stem for path in paths if "\nmodel " in path.read_text()}
     assert names == {path.parent.name for path in site.glob("families/*/index.html")}
     for name in names:
         text = (site / "families" / name / "index.html").read_text()

@@ -1,11 +1,12 @@
 """The mappings of configurations, as their files in `specs/configs` state them."""
 
-from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, NamedTuple
 
 import yaml
 from paths import SPECS
+
+from archspec.formats.configs.documents import COMMON, DocumentReader, merge_fields, part_entries
 
 FOLDER = SPECS / "configs"
 TYPES = sorted(path.stem for path in FOLDER.glob("[!_]*.yaml"))
@@ -28,29 +29,12 @@ def document(name: str) -> dict[str, Any]:
 
 
 def mapping(type: str) -> Mapping:
-    """The mapping of a type, with that of the type that it is `like`, and of what these include."""
-    documents = [document(type)]
-    while "like" in documents[0]:
-        documents.insert(0, document(documents[0]["like"]))
-    included = sorted({name for each in documents for name in each.get("includes", ())})
-    documents[:0] = [document(name) for name in ("_common", *included)]
-    architectures: dict[str, Any] = {}
-    entries: dict[str, dict[str, Any]] = {}
-    stated = documents[-1].get("parts", {})
-    parts: dict[str, dict[str, str]] = stated if isinstance(stated, dict) else {part: {} for part in stated}
-    ignored = {f"{part}.{name}" for part in parts for name in document("_common")["ignored"]}
-    for part, entry in parts.items():
-        if "like" in entry:
-            like = mapping(entry["like"])
-            entries |= {f"{part}.{name}": field for name, field in like.fields.items() if "for" not in field}
-            ignored |= {f"{part}.{name}" for name in (*like.ignored, *like.fields)}
-    for each in documents:
-        architectures = each.get("architectures", architectures)
-        for pattern in each.get("without", ()):
-            entries = {name: entry for name, entry in entries.items() if not fnmatchcase(name, pattern)}
-            ignored = {name for name in ignored if not fnmatchcase(name, pattern)}
-        entries |= each.get("fields", {})
-        ignored.update(each.get("ignored", ()))
+    """The mapping of a type, with those that it is `like`, and with what these include."""
+    reader = DocumentReader(str(SPECS), {})
+    documents = reader.read_inherited(type)
+    parts = [reader.read_part(part, entry, None) for part, entry in part_entries(documents).items()]
+    entries, ignored = merge_fields([reader.read(COMMON), *documents], parts)
+    architectures = next(each["architectures"] for each in reversed(documents) if "architectures" in each)
     fields = {alias: entry for name, entry in entries.items() for alias in (name, *entry.get("also", ()))}
     return Mapping(type, architectures, fields, frozenset(ignored - set(fields)))
 

@@ -4,6 +4,7 @@ A file of hints is needed only where names are not enough. It has
 - `draw`: by field, a list of choices, an expression over `rng` and what is drawn before it (a text), a list by layer
   (`{each: num_hidden_layers, of: [...]}`), null to leave the default, or the hints of a nested configuration;
 - `inputs`: by input, an expression over `inputs`, `sizes` (by axis), `config`, `rng` and `torch`; null leaves it out;
+- `images`: the `id` of the `tokens` of an image (or a sound) in each text, and their number, as `sizes`;
 - `sizes`: by axis, an expression over `config` and `rng`; `live`: further inputs of the live model, as `inputs`;
 - `overrides`: hyperparameters that no field sets, as `inputs`;
 - `defaults`: fields that have no default;
@@ -45,6 +46,7 @@ def draw_fields(
         if isinstance(default, dict) and name.endswith(PARTS):
             hint = hint or {}
             type = hint.get("model_type")
+            type = rng.choice(type) if isinstance(type, list) else type
             own = mapping(type).fields if type else fields
             within = "" if type else f"{prefix}{name}."
             nested = draw_fields(rng, own, within, default, {k: v for k, v in hint.items() if k != "model_type"})
@@ -119,6 +121,9 @@ def inputs_by_name(torch: Any, type: str, rng: random.Random, config: Any, types
     stated = hints(type)
     names = {"config": config, "rng": rng, "torch": torch}
     sizes = Sizes(rng, {name: evaluated(each, names) for name, each in stated.get("sizes", {}).items()})
+    image = {name: evaluated(each, names) for name, each in stated.get("images", {}).items()}
+    if image:
+        sizes["seq"] = image["tokens"] + rng.randint(6, 9)
     words = config.get_text_config()
     classifies = "SequenceClassification" in (config.architectures or [""])[0]
     padding = getattr(words, "pad_token_id", None) or 0
@@ -142,6 +147,10 @@ def inputs_by_name(torch: Any, type: str, rng: random.Random, config: Any, types
                 if classifies and config.is_encoder_decoder:  # which reads the last end of a text
                     values[values == config.eos_token_id] = config.eos_token_id + 1
                     values[:, [1, shape[1] - 4]] = config.eos_token_id
+                if image:
+                    values[values == image["id"]] = next(v for v in range(most) if v not in (image["id"], padding))
+                    for row, start in enumerate((1, 2)):
+                        values[row, start : start + image["tokens"]] = image["id"]
                 values[1, shape[1] - 3 :] = padding
             inputs[name] = values
     names |= {"sizes": sizes, "inputs": inputs}

@@ -4,6 +4,7 @@ import contextlib
 import tempfile
 from collections.abc import Generator
 from typing import Any
+from unittest.mock import patch
 
 import safetensors
 from drawn_configs import Drawn, draw_inputs, state_of, torch, transformers
@@ -64,7 +65,8 @@ def stored(model: archspec.Model) -> dict[str, tuple[int, ...]]:
 @contextlib.contextmanager
 def in_float64() -> Generator[None]:
     """Let what a live model computes in float32 stay in float64, which rounding to float32 would hide."""
-    cast, to = torch.Tensor.float, torch.Tensor.to
+    cast, to, retype = torch.Tensor.float, torch.Tensor.to, torch.Tensor.type
+    softmax, arange, default = torch.nn.functional.softmax, torch.arange, torch.get_default_dtype()
 
     def as_float(self: Any, *args: Any, **options: Any) -> Any:
         return self if self.dtype == torch.float64 else cast(self, *args, **options)
@@ -74,13 +76,30 @@ def in_float64() -> Generator[None]:
             args = tuple(each for each in args if each is not torch.float32)
             options = {name: each for name, each in options.items() if name != "dtype"}
             return to(self, *args, **options) if args or options else self
+        if self.dtype == torch.int64 and options.get("dtype") == torch.float32:
+            options["dtype"] = torch.float64
         return to(self, *args, **options)
 
-    torch.Tensor.float, torch.Tensor.to = as_float, to_other
-    try:
-        yield
-    finally:
-        torch.Tensor.float, torch.Tensor.to = cast, to
+    def as_type(self: Any, *args: Any) -> Any:
+        return self if self.dtype == torch.float64 and args == (torch.float32,) else retype(self, *args)
+
+    def wide_softmax(x: Any, *args: Any, **options: Any) -> Any:
+        return softmax(x, *args, **(options | {"dtype": None} if x.dtype == torch.float64 else options))
+
+    def wide_arange(*args: Any, **options: Any) -> Any:
+        is_narrow = options.get("dtype") == torch.float32
+        return arange(*args, **(options | {"dtype": torch.float64} if is_narrow else options))
+
+    with (
+        patch.multiple(torch.Tensor, float=as_float, to=to_other, type=as_type),
+        patch.object(torch.nn.functional, "softmax", wide_softmax),
+        patch.object(torch, "arange", wide_arange),
+    ):
+        torch.set_default_dtype(torch.float64)
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(default)
 
 
 class Pair:
@@ -89,7 +108,8 @@ class Pair:
     def __init__(self, drawn: Drawn, seed: int = 0) -> None:
         torch.manual_seed(seed)
         self.drawn = drawn
-        self.live = drawn.live(drawn.config).double().eval()
+        with in_float64():
+            self.live = drawn.live(drawn.config).double().eval()
         self.model = drawn.load()
 
     def run(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:

@@ -11,7 +11,7 @@ from archspec.compiler.evaluate.program import Program
 from archspec.compiler.evaluate.values import Value
 from archspec.compiler.resolve.unit import Definition
 from archspec.core.diagnostics import ArchError, Note, make_error
-from archspec.core.resources import specs_root
+from archspec.core.resources import bundled_name, specs_root
 from archspec.formats.configs.family import Family, known_types, read_family
 from archspec.ir.module import gc_paused
 from archspec.ir.table import PlainValue, Table
@@ -148,8 +148,8 @@ def _find_definition(model: Model, task: str) -> Definition | None:
     file has no such definition.
     """
     unit, current = get_compilation(model).unit, get_compilation(model).node.callee.text
-    folder, _, file = unit.source.label.removesuffix(".arch").rpartition("/")
-    if folder != "specs":
+    file = bundled_name(unit.source.label)
+    if file is None:
         return None
     families = [read_family(specs_root(), type, {}) for type in known_types(specs_root())]
     families = [f for f in families if any(a.file == file for a in f.architectures.values())]

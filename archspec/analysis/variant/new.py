@@ -177,8 +177,8 @@ class _NewFile:
         """Return the source of a definition as an import names it; None if it cannot be imported."""
         unit = definition.unit
         if unit.root == self._specs:
-            name = unit.source.label.removeprefix("specs/").removesuffix(".arch")
-            if "/" not in name:
+            name = resources.bundled_name(unit.source.label)
+            if name != "std":
                 return name
             return "std" if definition.name in new_library_and_program()[0].standard_names() else None
         if unit.folder is None:

@@ -80,7 +80,12 @@ def _count(parser: argparse.ArgumentParser) -> None:
 
 def _list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "word", metavar="WORD", nargs="?", default="", help="list only models and families whose name contains WORD"
+        "word",
+        metavar="WORD",
+        nargs="?",
+        default="",
+        help="list only models and families whose name contains WORD, or of one kind: "
+        "text, seq2seq, vision, audio, multimodal",
     )
     add_format(parser)
 

@@ -289,7 +289,7 @@ class Workspace:
     def _imported_path(self, real: str, item: tree.Import) -> str:
         if item.path:
             return os.path.join(os.path.dirname(real), item.source)
-        return os.path.join(self._bundled.specs, f"{item.source}.arch")
+        return os.path.join(self._bundled.specs, resources.bundled_path(self._bundled.specs, item.source))
 
     def _is_bundled(self, real: str) -> bool:
         return real.startswith(self._bundled.specs + os.sep)

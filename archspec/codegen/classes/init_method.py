@@ -14,6 +14,7 @@ from archspec.codegen.classes.init_statements import (
     may_be_view,
 )
 from archspec.codegen.expressions.expressions import Expressions
+from archspec.codegen.expressions.list_items import ItemCall, item_calls
 from archspec.codegen.expressions.tensor_types import InitTypes
 from archspec.codegen.python.trees import apply, bind, literal, method, name, negated, py, text
 from archspec.codegen.scope.attribute_paths import AttributePath, address
@@ -125,7 +126,18 @@ class InitMethod:
         if isinstance(what, nodes.TensorDeclaration):
             self.tensor(place, what)
         else:
-            self.containers.put(place, self._module(what))
+            self._put_module(place, what)
+
+    def _put_module(self, place: AttributePath, node: nodes.ModuleDeclaration) -> None:
+        """Puts a module in its place; an item of a list is made as its index says."""
+        statements = self.scope.statements
+        calls = item_calls(self.static, node) or [ItemCall(None, self._module(node))]
+        branches: list[ast.stmt] = [ast.Raise(py("IndexError(message)", message=literal("the list has no such index")))]
+        for test, call in reversed(calls):
+            module = py("x.requires_grad_(False)", x=call) if "frozen" in node.modifiers else call
+            body, _ = statements.capture_statements(lambda code=module: self.containers.put(place, code))
+            branches = [ast.If(test, body, branches)] if test is not None else body
+        statements.body += branches
 
     def _module(self, node: nodes.ModuleDeclaration) -> ast.expr:
         trace = self.scope.trace
@@ -134,7 +146,7 @@ class InitMethod:
         calls = [apply(code, *self.static.hyperparameters(callee, node)) for callee in callees]
         if any(ast.dump(call) != ast.dump(calls[0]) for call in calls):
             self.scope.refuse("what is declared here is made in another way in other uses", node)
-        return py("x.requires_grad_(False)", x=calls[0]) if "frozen" in node.modifiers else calls[0]
+        return calls[0]
 
     # Tensors
 
@@ -296,9 +308,10 @@ def base_class(
     bounds = context.trace.argument_variants(own, base)
     if any(not prebound_hyperparameters(bound).isdisjoint(emitted.kept) for bound in bounds):
         init.scope.refuse("the hyperparameters of a base class cannot be bound in a value", own)
+    names = init.names()
     called = ast.Expr(apply(py("super().__init__"), *init.static.hyperparameters(base, own)))
     frozen = [ast.Expr(py("self.requires_grad_(False)"))] if "frozen" in own.modifiers else []
-    return emitted.name, [*init.names(), called, *frozen]
+    return emitted.name, [*names, called, *frozen]
 
 
 def _merging(init: InitMethod) -> Iterator[tuple[nodes.ModuleDeclaration, bool]]:

@@ -267,7 +267,7 @@ class Expressions:
     def _definitions(
         self, code: ast.expr, callees: Sequence[Definition], node: AppliedNode
     ) -> CodeValue | MultipleOutputs:
-        """One of several definitions applied, which must all be called in the same way."""
+        """One of several definitions applied; the class decides where they are not all called in the same way."""
         known: dict[int, CodeValue] = {}
         results: list[Results] = []
         for callee in callees:
@@ -277,16 +277,33 @@ class Expressions:
         for other in results[1:]:
             if len(first.kinds) == len(other.kinds) == 1 and other.kinds != first.kinds:
                 self.scope.refuse("the results of what is applied here have different element types", node)
-            if ast.dump(other.code) != ast.dump(first.code) or other.kinds != first.kinds:
+            is_function = any(callee.kind == "fn" for callee in callees)
+            if other.kinds != first.kinds or (is_function and ast.dump(other.code) != ast.dump(first.code)):
                 self.scope.refuse("what is applied here is called in another way in other uses", node)
             same = tuple(a if a == b else None for a, b in zip(first.ranks, other.ranks, strict=True))
             first = first._replace(ranks=same)
+        value = self._select_by_class(code, {c: r.code for c, r in zip(callees, results, strict=True)}, node)
         if len(first.kinds) > 1:
-            return MultipleOutputs(first.code, first.kinds, first.ranks)
+            return MultipleOutputs(value, first.kinds, first.ranks)
         kind = next(iter(first.kinds))
         if kind is None:
             return ABSENT_VALUE
-        return CodeValue(first.code, kind, self.scope.rank(node), made=self._clock)
+        return CodeValue(value, kind, self.scope.rank(node), made=self._clock)
+
+    def _select_by_class(self, code: ast.expr, calls: dict[Definition, ast.expr], node: AppliedNode) -> ast.expr:
+        """The call of a module, where modules of different classes may be called in different ways."""
+        classes: dict[str, list[Definition]] = {}
+        for callee, call in calls.items():
+            classes.setdefault(ast.dump(call), []).append(callee)
+        *others, last = classes.values()
+        if others and any(self.scope.context.bases(callee) for callee in calls):
+            self.scope.refuse("what is applied here is called in another way in other uses", node)
+        value = calls[last[0]]
+        for callees in reversed(others):
+            names = [name(self.scope.context.names[callee]) for callee in callees]
+            test = py("isinstance(x, kinds)", x=code, kinds=names[0] if len(names) == 1 else sequence(names))
+            value = ast.IfExp(test, calls[callees[0]], value)
+        return value
 
     def _results(
         self, code: ast.expr, callee: Definition, values: Sequence[CodeValue | None], node: AppliedNode

@@ -60,7 +60,7 @@ class StaticCode:
                 return literal(None)
             case nodes.Partial():
                 return self._partial(expr, expr.arguments)
-            case nodes.Apply() if any(isinstance(value, Partial) for value in self._statics(expr)):
+            case nodes.Apply() if any(isinstance(value, Partial) for value in self.statics(expr)):
                 return self._partial(expr, expr.arguments.inputs or ())
             case nodes.Apply():
                 return self._apply(expr)
@@ -112,7 +112,7 @@ class StaticCode:
             if isinstance(side, nodes.AddressReference):
                 return self._declared(side.address, expr)
         has_none = any(self.scope.absent(side) for side in (expr.left, expr.right))
-        if not has_none and any(isinstance(v, Partial) for s in (expr.left, expr.right) for v in self._statics(s)):
+        if not has_none and any(isinstance(v, Partial) for s in (expr.left, expr.right) for v in self.statics(s)):
             return self._partials_compared(expr)
         return self._composed(expr)
 
@@ -124,7 +124,8 @@ class StaticCode:
         test = apply(name("has_part"), [name("self"), address(self.parts(where))])
         return negated(test) if expr.operator == "==" else test
 
-    def _statics(self, expr: nodes.Expr) -> list[Value]:
+    def statics(self, expr: nodes.Expr) -> list[Value]:
+        """The values of a static expression in all uses."""
         return list(self.scope.trace.static_values(expr).values())
 
     def _partials_compared(self, expr: nodes.Binary) -> ast.expr:
@@ -176,9 +177,9 @@ class StaticCode:
 
     def _partial(self, expr: nodes.Partial | nodes.Apply, given: Sequence[nodes.Argument]) -> ast.expr:
         """A definition with hyperparameters bound."""
-        made = [value for value in self._statics(expr) if isinstance(value, Partial)]
+        partials = [value for value in self.statics(expr) if isinstance(value, Partial)]
         context = self.scope.context
-        definitions = set(map(context.specialize, made))
+        definitions = set(map(context.specialize, partials))
         definition = definitions.pop() if len(definitions) == 1 else None
         if definition is None or any(not argument.name for argument in given):
             self.scope.refuse("this definition is not the same in every use", expr)
@@ -205,7 +206,7 @@ class StaticCode:
         context = self.scope.context
         if not any(map(self.scope.trace.is_copy, callees)):
             return self.code(node.callee)
-        if len(callees) == 1 and not any(isinstance(value, Partial) for value in self._statics(node.callee)):
+        if len(callees) == 1 and not any(isinstance(value, Partial) for value in self.statics(node.callee)):
             return name(context.emitted(callees[0]).name)
         families = [set(copies.values()) for copies in self.scope.trace.copies.values()]
         is_choice = len(callees) > 1 and any(family.issuperset(callees) for family in families)
@@ -219,6 +220,10 @@ class StaticCode:
                 names = [name(context.emitted(callee).name) for callee in callees]
                 return ast.Subscript(ast.Dict([*keys.values()], [*names]), self.code(argument.value), ast.Load())
         return self.code(node.callee)
+
+    def is_settled(self, expr: nodes.Expr) -> bool:
+        """Whether an expression is the one value of a hyperparameter that is no argument."""
+        return isinstance(expr, nodes.Local) and bool(self.scope.settled(expr.name))
 
     def number(self, expr: nodes.Expr) -> CodeValue:
         """A static expression as a value."""
@@ -238,19 +243,23 @@ class StaticCode:
 
     def hyperparameters(self, callee: Definition, node: AppliedNode) -> tuple[list[ast.expr], dict[str, ast.expr]]:
         """What a use passes for the hyperparameters that a definition takes: by position, and by name."""
-        scope, emitted = self.scope, self.scope.context.emitted(callee)
-        bound = scope.trace.bound_arguments(node, callee)
-        known = prebound_hyperparameters(bound)  # which the callee passes itself
         if not self._is_called_alike(callee, node):
-            scope.refuse("other hyperparameters are bound in what is applied here in other uses", node)
+            self.scope.refuse("other hyperparameters are bound in what is applied here in other uses", node)
+        return self.passed(callee, node, self.scope.trace.bound_arguments(node, callee))
+
+    def passed(
+        self, callee: Definition, node: AppliedNode, bound: nodes.BoundArguments
+    ) -> tuple[list[ast.expr], dict[str, ast.expr]]:
+        """The same for one of the uses."""
+        scope, emitted = self.scope, self.scope.context.emitted(callee)
+        known = prebound_hyperparameters(bound)  # which the callee passes itself
         inherited = scope.definition.hyperparameters if node.arguments.forward is not None else {}
         parameters = scope.context.parameters(callee)
         keywords: dict[str, ast.expr] = {}
         positional: list[ast.expr] = []
+        variants = scope.trace.argument_variants(node, callee)
+        bound_in_some = frozenset[str]().union(*map(prebound_hyperparameters, variants))
         by_position = callee.kind != "fn"
-        bound_in_some = frozenset[str]().union(
-            *map(prebound_hyperparameters, scope.trace.argument_variants(node, callee))
-        )
         for word in emitted.kept:
             by_position = by_position and word not in bound_in_some
             if word in known:

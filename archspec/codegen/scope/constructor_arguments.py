@@ -34,6 +34,8 @@ class ConstructorArguments:
         self.trace = trace
         self.interchangeable: set[Definition] = set()
         for seen in trace.seen.values():
+            if isinstance(seen.node, nodes.Subscript):
+                continue  # each is made in its own way
             callees = [split_partial(value)[0] for value in seen.statics.values()]
             chosen = {callee for callee in callees if isinstance(callee, Definition)}
             self.interchangeable |= chosen if len(chosen) > 1 else set()

@@ -295,11 +295,11 @@ class Expressions:
     def _forwarded_inputs(
         self, callee: nodes.Expr, forward: tree.Argument, inputs: tree.Arguments
     ) -> tuple[Argument, ...]:
-        """Return the inputs of the enclosing definition that `..` passes to a callee."""
+        """Return the inputs of the enclosing definition that `..` passes to a callee, or to its default."""
         scope = self.scope
-        target = callee.target if isinstance(callee, nodes.Global) else None
+        target = callee.target if isinstance(callee, nodes.Global) else self._default_definition(callee)
         if not isinstance(target, Definition) or scope.definition is None:
-            message = "`..` can only pass inputs to a definition that is named here"
+            message = "`..` can only pass inputs to a definition that is named here or is the default"
             scope.fault("surplus-argument", message, forward, help="write the inputs")
             return ()
         positional = sum(item.value is not None and not item.name for item in inputs.items)
@@ -309,6 +309,17 @@ class Expressions:
         return tuple(
             [Argument(forward, name, nodes.Local(tree.Name(forward.start, forward.end, name), name)) for name in names]
         )
+
+    def _default_definition(self, callee: nodes.Expr) -> object:
+        """Return the definition that is, perhaps with bound hyperparameters, the default of a hyperparameter."""
+        definition = self.scope.definition
+        if not isinstance(callee, nodes.Local) or definition is None or callee.name not in definition.hyperparameters:
+            return None
+        hyperparameter = definition.hyperparameters[callee.name]
+        default = hyperparameter.default
+        default = default.callee if isinstance(default, tree.Call) else default
+        binding = hyperparameter.unit.names.get(default.text) if isinstance(default, tree.Name) else None
+        return binding.target if binding is not None else None
 
     def _use_forwarded(self, callee: nodes.Expr) -> None:
         """Mark the hyperparameters that `..` may forward to the callee as used, or record a known callee."""

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from archspec.compiler.resolve.unit import Binding, Definition, Hyperparameter, Inputs, Unit
 from archspec.core.diagnostics import Note, Report, Source, Span, closest_match, decode, read_bytes, suggest
-from archspec.core.resources import bundled_files
+from archspec.core.resources import bundled_files, bundled_path
 from archspec.ir.ops import OPS, Op
 from archspec.language.syntax import tree
 from archspec.language.syntax.tree import names_in, relocate
@@ -50,7 +50,8 @@ class Library:
 
     def bundled(self, name: str, report: Report) -> Unit | None:
         """Return the unit of the bundled file NAME.arch."""
-        return self.load(os.path.join(self.specs, name + ".arch"), report, label=f"specs/{name}.arch", root=self.specs)
+        path = bundled_path(self.specs, name)
+        return self.load(os.path.join(self.specs, path), report, label=f"specs/{path}", root=self.specs)
 
     def standard_names(self) -> list[str]:
         """Return the names that the standard library exports; none while it is being loaded."""
@@ -179,7 +180,8 @@ class Library:
         if not item.path:
             if item.source == "ops":
                 return OPERATIONS_SOURCE
-            path, label, root = os.path.join(self.specs, item.source + ".arch"), f"specs/{item.source}.arch", self.specs
+            file = bundled_path(self.specs, item.source)
+            path, label, root = os.path.join(self.specs, file), f"specs/{file}", self.specs
             if not os.path.isfile(path):
                 near = suggest(item.source, ["ops", *bundled_files(self.specs)])
                 report.error("unknown-import", f"unknown bundled file `{item.source}`", span, help=near)

@@ -9,13 +9,24 @@ import importlib.util
 import os
 from collections.abc import Mapping
 from shlex import quote
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from archspec.compiler.resolve.files import Library
 from archspec.core.diagnostics import Report, Span, make_error, suggest
-from archspec.formats.configs.documents import COMMON, Document, DocumentReader, merge_fields, part_entries
+from archspec.formats.configs.documents import (
+    COMMON,
+    Document,
+    DocumentReader,
+    merge_fields,
+    merge_names,
+    part_entries,
+    part_family,
+)
 from archspec.formats.configs.facts import read_facts
 from archspec.formats.strict_json import JsonValue, Member
+
+MAX_LISTED_TYPES = 12
+"""Model types that a message lists one by one."""
 
 
 class Field(NamedTuple):
@@ -23,12 +34,12 @@ class Field(NamedTuple):
 
     The field `sets` a hyperparameter to its value, or to the value that `values` maps it to; a mapping sets several.
     Hyperparameters in `others` have the same value, but a size of two numbers sets two hyperparameters.
-    `architectures` are patterns of those that use the field. `only` lists the supported values. `kind` is
-    integer, integers (one, or a list of them), number, positive (a number above 0), rate (a number from 0 to below 1),
-    boolean, string, names (a list of strings), strings (one, or a list of them), list (of integers), numbers (a list of
-    numbers above 0), indices (one, or a list of them, from 0), sizes (an object of integers), entries (an object whose
-    number of entries is the value), size (an integer, or a list of two), items (a list of strings, whose values are
-    `items`) or cycle; `minimum` is that of integers, and numbers may be 0 if it is 0. The value `unset` means null.
+    `architectures` are patterns of those that use the field. `only` lists the supported values. `kind` is integer,
+    integers (one, or a list of them), number, positive (a number above 0), rate (a number from 0 to below 1), boolean,
+    string, names (a list of strings), strings (one, or a list of them), list (of integers), numbers (a list of numbers
+    above 0), indices (one, or a list of them, from 0), sizes (an object of integers), entries (an object whose number
+    of entries is the value), size (an integer, or a list of two), items (a list of strings or integers, whose values
+    are `items`) or cycle; `minimum` is that of integers, and numbers may be 0 if it is 0. The value `unset` means null.
     `nested_default` is the default if one of the `objects` that can contain the field is present without it.
 
     `optional` permits null: the hyperparameter is then equal to `like`, if that is set, keeps the default of its
@@ -75,7 +86,8 @@ class Family(NamedTuple):
 
     `names` pairs runs of segments in the names of published tensors with the runs in live models of `transformers`,
     `gguf` with the runs in GGUF files: (run, runs, effect of the conversion). Published models of a `headless` type
-    have no head. `parts` are nested configurations, with the type of each if its family has one.
+    have no head. `parts` are nested configurations, with the type of each if its family has one. `absent` are the
+    objects that the class has if the configuration lacks them.
     """
 
     type: str
@@ -86,6 +98,7 @@ class Family(NamedTuple):
     gguf: tuple[tuple[str | None, tuple[str, ...], str], ...]
     parts: dict[str, str | None]
     headless: bool
+    absent: dict[str, Document]
 
     @property
     def title(self) -> str:
@@ -134,25 +147,20 @@ def _build_family(
     type: str, documents: list[Document], common: Document, reader: DocumentReader, part_types: Mapping[str, str]
 ) -> Family:
     architectures: dict[str, str | Document] = {}
-    names: list[list[str]] = []
-    gguf: list[list[Any]] = []
-    parts = part_entries(documents[-1])
+    parts = part_entries(documents)
     placed = [reader.read_part(part, entry, part_types.get(part)) for part, entry in parts.items()]
     entries, ignored = merge_fields([common, *documents], placed)
     for document in documents:
         architectures = document.get("architectures", architectures)
-        names = document.get("names", names)
-        replacements = document.get("gguf", [])
-        gguf = [
-            *[entry for entry in gguf if entry[0] not in [published for published, *_ in replacements]],
-            *replacements,
-        ]
+    own_names = merge_names(documents)
+    part_names = [reader.read_part_names(entry, part_types.get(part)) for part, entry in parts.items()]
+    # Names of parts are published ones, so their pairs come first; a GGUF file has parts without the prefix.
+    names = [pair for lists in part_names for pair in lists.names] + own_names.names
+    gguf = own_names.gguf + [entry for lists in part_names for entry in lists.gguf]
     fields: dict[str, Field] = {}
     for name, entry in entries.items():
         fields |= dict.fromkeys((name, *entry.get("also", ())), _build_field(name, entry, common["values"]))
-    part_families = {
-        part: part_types.get(part) or entry.get("like") or entry.get("default") for part, entry in parts.items()
-    }
+    part_families = {part: part_family(entry, part_types.get(part)) for part, entry in parts.items()}
     return Family(
         type,
         {name: _build_architecture(entry) for name, entry in architectures.items()},
@@ -162,6 +170,7 @@ def _build_family(
         tuple([_gguf_names(*entry) for entry in gguf]),
         part_families,
         documents[-1].get("headless", False),
+        documents[-1].get("absent", {}),
     )
 
 
@@ -185,12 +194,13 @@ def _build_field(name: str, entry: Document, shared: Document) -> Field:
         values = shared[values]
     if isinstance(values, dict):
         values = [*cast("Document", values).items()]
+    stated = default if default is not None else entry.get("within")
     kinds = {"int": "integer", "float": "number", "bool": "boolean", "list": "list"}
     return Field(
         name,
         targets[0] if targets else None,
         targets[1:],
-        entry.get("kind") or ("cycle" if cycle else "items" if items else kinds.get(type(default).__name__, "")),
+        entry.get("kind") or ("cycle" if cycle else "items" if items else kinds.get(type(stated).__name__, "")),
         default,
         entry.get("within"),
         frozenset([alias.rpartition(".")[0] for alias in (name, *entry.get("also", ()))]),
@@ -221,7 +231,7 @@ def find_family(
     """Return the family of a configuration; None after diagnostics. `type` is the type that the user specified."""
     supported = known_types(library.specs)
     if type is not None and type not in supported:
-        help = suggest(type, supported) or f"supported: {', '.join(supported)}"
+        help = suggest(type, supported) or _list_types(supported)
         raise make_error("usage", f"unknown model type `{type}`", help=help)
     member = members.get("model_type")
     if type is None and member is not None:
@@ -237,10 +247,15 @@ def find_family(
 def _read_part_types(
     type: str, members: dict[str, Member], supported: list[str], library: Library, report: Report
 ) -> dict[str, str] | None:
-    """Return the types of parts that select a definition by their types; None after a diagnostic."""
+    """Return the types of parts that select a definition by their types, and of those that could be `flat` but are not.
+
+    None after a diagnostic.
+    """
     reader = DocumentReader(library.specs, {})
     types: dict[str, str] = {}
-    for part, entry in part_entries(reader.read(type)).items():
+    for part, entry in part_entries(reader.read_inherited(type)).items():
+        if part in members and entry.get("flat", False):
+            types[part] = entry["like"]
         fields = members[part].value.plain if part in members and "interface" in entry else None
         member = fields.get("model_type") if isinstance(fields, dict) else None
         stated = member.value.plain if member is not None else None
@@ -273,9 +288,14 @@ def _read_stated_type(
         help = f"{suggest_lift(member.name.source.label)}, which has this type"
         help += f"; `{candidates[0]}` has `{name}`: use `--type {candidates[0]}`" if len(candidates) == 1 else ""
     else:
-        help = suggest(stated, supported) or f"supported: {', '.join(supported)}"
+        help = suggest(stated, supported) or _list_types(supported)
     report.error("unknown-name", f"unknown model type `{stated}`", member.value.span, help=help)
     return None
+
+
+def _list_types(types: list[str]) -> str:
+    listed = ", ".join(types) if len(types) <= MAX_LISTED_TYPES else f"{len(types)} types (docs/import.md, Families)"
+    return f"supported: {listed}"
 
 
 def suggest_lift(path: str) -> str:
@@ -307,8 +327,9 @@ def _find_by_architecture(
     else:
         reason = f", and no model type has the architecture `{name:.80}`" if name else ""
     span = member.name if member is not None else Span(root.span.source, root.span.start, root.span.start + 1)
-    example, types = candidates[0] if candidates else "bert", ", ".join(candidates or supported)
-    help = f"specify it, as in `--type {example}`; supported: {types}"
+    help = (
+        f"specify it, as in `--type {candidates[0] if candidates else 'bert'}`; {_list_types(candidates or supported)}"
+    )
     report.error("missing-argument", f"missing field `model_type`{reason}", span, help=help)
     return None
 

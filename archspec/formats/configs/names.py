@@ -11,6 +11,7 @@ from collections.abc import Container, Iterator, Sequence
 from functools import cache, cached_property
 from typing import NamedTuple
 
+from archspec.formats.configs.documents import DocumentReader
 from archspec.formats.configs.family import Family, known_types, read_family
 
 
@@ -40,22 +41,26 @@ def find_names(definition: str, specs: str) -> list[Names]:
 
 
 def iter_families(definition: str, specs: str) -> Iterator[Family]:
-    """Yield the families that have a definition as an architecture."""
+    """Yield the families that have a definition as an architecture, once for each choice of types of their parts."""
     for type in known_types(specs):
         with open(os.path.join(specs, "configs", type + ".yaml"), encoding="utf-8") as file:
             if definition not in file.read():
                 continue  # parsing YAML takes much longer
         family = read_family(specs, type, {})
         if any(architecture.definition == definition for architecture in family.architectures.values()):
-            yield family
+            choices = DocumentReader(specs, {}).iter_part_types(type, known_types(specs))
+            yield from [read_family(specs, type, {}, part_types) for part_types in choices]
 
 
 @cache
 def substitution(published: str, live: str) -> tuple[re.Pattern[str], str]:
-    """Return the pattern of a run of complete segments, and its replacement; each `*` matches one segment."""
+    """Return the pattern of a run of complete segments, and its replacement.
+
+    Each `*` matches one segment, and `**.` any number of them.
+    """
     groups = iter(range(1, published.count("*") + 1))
-    template = re.sub(r"\*", lambda _: rf"\g<{next(groups)}>", live)
-    run = re.escape(published).replace(r"\*", "([^.]+)")
+    template = re.sub(r"\*\*\.|\*", lambda _: rf"\g<{next(groups)}>", live)
+    run = re.escape(published).replace(r"\*\*\.", r"((?:[^.]+\.)*?)").replace(r"\*", "([^.]+)")
     return re.compile(rf"(?<![^.]){run}(?![^.])"), template
 
 

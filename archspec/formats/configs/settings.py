@@ -11,12 +11,12 @@ from json import dumps
 from math import inf, prod
 from typing import cast
 
-from archspec.core.diagnostics import Note, Report, suggest
+from archspec.core.diagnostics import Note, Report, Source, suggest
 from archspec.core.record import Record
 from archspec.core.reports.text import literal
 from archspec.formats.configs.classes import ConfigurationReader
 from archspec.formats.configs.family import Family, Field
-from archspec.formats.strict_json import Member, Plain
+from archspec.formats.strict_json import Member, Plain, read_json
 
 # Fields that are read in another way than the file of a family describes.
 
@@ -136,7 +136,7 @@ class Settings:
         for name, member in members.items():
             full_name = prefix + name
             field = self.family.fields.get(full_name)
-            if field is not None and field.kind in ("cycle", "integers", "items"):
+            if field is not None and field.length is not None:
                 if member.value.plain is not None:
                     self._lists.append((full_name, field, member))
             elif field is not None:
@@ -163,6 +163,11 @@ class Settings:
 
     def complete(self) -> None:
         """Apply the defaults of the family, and check the constraints between fields."""
+        for name, default in self.family.absent.items():
+            within = [field.objects for alias, field in self.family.fields.items() if alias.startswith(f"{name}.")]
+            if not self._present_objects & frozenset[str]().union(*within):
+                source = Source(f"`{name}` of {self.family.title} by default", dumps(default))
+                self.process(cast("dict[str, Member]", read_json(source).plain), f"{name}.")
         for name, field, member in self._lists:
             self._process_field(name, field, member)
         fields = [f for f in {id(f): f for f in self.family.fields.values()}.values() if self._applies(f)]
@@ -184,7 +189,7 @@ class Settings:
                     del self.hyperparameters[name]
             self._check_product(field)
         for name, field, member in self._lists:
-            items, length = member.value.plain, self.hyperparameters[field.length or ""].value
+            items, length = member.value.plain, self.hyperparameters[str(field.length)].value
             if isinstance(items, list) and len(items) != length:
                 self._report("wrong-kind", f"`{name}`: expected {length} items, found {len(items)}", member)
 
@@ -302,21 +307,24 @@ class Settings:
         return self._report_unsupported(name, member, help)
 
     def _evaluate_integers(self, name: str, field: Field, member: Member) -> object:
-        """Return a list of integers: one for an integer or equal integers, otherwise all of them."""
+        """Return a list of integers: one for an integer or, in a list by layer, equal integers, otherwise all."""
         items = member.value.plain if isinstance(member.value.plain, list) else [member.value]
         descriptions = (_describe_expected(field, item.plain) for item in items)
         expected = next(filter(None, descriptions), None if items else "integers")
         if expected is not None:
             return self._report_expected(name, f"{expected}, or a list of them", member)
         numbers = [item.plain for item in items]
-        return numbers[:1] if len(set(map(str, numbers))) == 1 else numbers
+        return numbers[:1] if field.length and len(set(map(str, numbers))) == 1 else numbers
 
     def _evaluate_items(self, name: str, field: Field, member: Member) -> object:
         """Return a list with the value of each item."""
-        if not _are_strings(member.value.plain):
-            return self._report_expected(name, "a list of strings", member)
         values = dict(field.items or ())
-        items = cast("list[str]", member.value.data())
+        kind = type(next(iter(values)))
+        stated = member.value.data()
+        is_text = isinstance(stated, str) and all(len(str(value)) == 1 for value in values)
+        items = [*cast("list[object]", stated)] if is_text or isinstance(stated, list) else [None]
+        if not all(item.__class__ is kind for item in items):
+            return self._report_expected(name, f"a list of {'strings' if kind is str else 'integers'}", member)
         if not values.keys() >= set(items):
             return self._report_unsupported(name, member, f"supported items: {', '.join(map(dumps, values))}")
         return [values[item] for item in items]

@@ -11,6 +11,7 @@ from archspec.compiler.resolve.files import Library
 from archspec.compiler.resolve.unit import Definition, Unit
 from archspec.core.diagnostics import Report, Source, decode, escape_controls, read_bytes, suggest
 from archspec.core.reports.text import literal
+from archspec.core.resources import bundled_name
 from archspec.formats.configs.classes import ConfigurationReader
 from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
 from archspec.formats.configs.facts import read_facts
@@ -258,8 +259,7 @@ class _Definitions:
             return "std"
         if reference.target.unit is self.unit:
             return None
-        path = os.path.relpath(reference.target.unit.source.label, "specs").replace(os.sep, "/")
-        return path.removesuffix(".arch").partition("/")[0]
+        return bundled_name(reference.target.unit.source.label)
 
 
 def _bind_hyperparameters(
@@ -291,7 +291,7 @@ def _bind_hyperparameters(
             nested = {name: setting for name, setting in nested.items() if name.partition(".")[0] in accepted}
         else:
             assert isinstance(hyperparameter.default, tree.Name)
-            target = definitions.find(definition.unit, hyperparameter.default.text)
+            target = definitions.find(hyperparameter.unit, hyperparameter.default.text)
         if nested:
             assert isinstance(target, Definition)
             nested_values = _bind_hyperparameters(target.unit, target, nested, definitions)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from archspec.app.cli.output import write
 from archspec.app.cli.pages import format_page
 from archspec.app.cli.progress import PROGRESS
+from archspec.core import resources
 from archspec.core.diagnostics import make_error, suggest
 from archspec.core.reports import documents
 from archspec.core.reports.page import Page
@@ -25,7 +26,13 @@ def run(options: Namespace) -> int:
         suggestion = suggest(options.word, [*dict.fromkeys(model.file for model in models), *(m.name for m in models)])
         help = suggestion or "run `archspec list` to show all bundled models"
         raise make_error("unknown-model", f"no bundled model or family matches `{options.word}`", help=help)
-    rows: list[Row] = [{"family": model.file, "model": model.name, **model.params._asdict()} for model in matches]
+    specs = resources.specs_root()
+    kinds = {file: resources.bundled_kind(specs, file) for file in dict.fromkeys(model.file for model in matches)}
+    matches.sort(key=lambda model: resources.KINDS.index(kinds[model.file]))
+    rows: list[Row] = [
+        {"kind": kinds[model.file], "family": model.file, "model": model.name, **model.params._asdict()}
+        for model in matches
+    ]
     if options.format in documents.FORMATS:
         write(documents.write({"format": 1, "models": rows}, options.format))
     elif options.format == "csv":
@@ -37,6 +44,7 @@ def run(options: Namespace) -> int:
 
 def _write_table(rows: list[Row], options: Namespace) -> None:
     table_columns = [
+        Column("kind", "kind", fit="shorten", drop=2),
         Column("family", "family", fit="shorten", drop=2),
         Column("model", "model", fit="shorten"),
         Column("total", "parameters"),
@@ -44,17 +52,23 @@ def _write_table(rows: list[Row], options: Namespace) -> None:
         Column("frozen", "frozen", drop=1),
     ]
     table_rows: list[Row] = []
-    family = None
+    last: Row = {}
     for row in rows:
         total, frozen = row["total"], row["frozen"]
-        first = row["family"] if row["family"] != family or options.format == "markdown" else ""
-        table_rows.append({**row, "family": first, "rounded": parameters(total), "frozen": frozen or None})
-        family = row["family"]
+        again = [name for name in ("kind", "family") if row[name] == last.get(name) and options.format != "markdown"]
+        shown = {**row, **dict.fromkeys(again, "")}
+        table_rows.append({**shown, "rounded": parameters(total), "frozen": frozen or None})
+        last = row
     write(format_page(Page("", [View(table_columns, table_rows)]), options))
 
 
 def _matches(model: BundledModel, word: str) -> bool:
-    """Return whether a word occurs in the name of a model or of its family, without regard to punctuation and case."""
+    """Return whether a word is the kind of a model, or occurs in its name or in the name of its family.
+
+    Punctuation and case are ignored.
+    """
+    if word in resources.KINDS:
+        return resources.bundled_kind(resources.specs_root(), model.file) == word
     return any(simplify(word) in simplify(name) for name in (model.file, model.name))
 
 
