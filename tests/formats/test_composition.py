@@ -92,7 +92,7 @@ def test_a_part_sets_hyperparameters_of_the_outer_definition(specs: Path) -> Non
 
 
 def test_a_part_that_is_absent_has_defaults_of_its_own(specs: Path) -> None:
-    pair(specs, "like: llama, absent: {intermediate_size: 30}")
+    pair(specs, "like: llama", "\nabsent: {text_config: {intermediate_size: 30}}\n")
     assert "ffn = 30" in read({}) and "ffn = 11008" in read({"text_config": {}})
     assert "ffn = 24" in read({"text_config": TEXT})
 

@@ -103,10 +103,6 @@ class DocumentReader:
         fields = _place_fields(
             entries.fields, lambda name: f"{part}.{name}", _target_renamer(entry.get("sets", {}), prefix)
         )
-        absent = cast("dict[str, object]", entry.get("absent", {}) if type is None else {})
-        for name, value in absent.items():
-            field = fields[f"{part}.{name}"]
-            fields[f"{part}.{name}"] = {**field, "default": value, "within": field["default"]}
         ignored = {f"{part}.{name}" for name in entries.ignored}
         if entry.get("flat", False):
             ignored |= entries.ignored

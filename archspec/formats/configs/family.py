@@ -86,7 +86,8 @@ class Family(NamedTuple):
 
     `names` pairs runs of segments in the names of published tensors with the runs in live models of `transformers`,
     `gguf` with the runs in GGUF files: (run, runs, effect of the conversion). Published models of a `headless` type
-    have no head. `parts` are nested configurations, with the type of each if its family has one.
+    have no head. `parts` are nested configurations, with the type of each if its family has one. `absent` are the
+    objects that the class has if the configuration lacks them.
     """
 
     type: str
@@ -97,6 +98,7 @@ class Family(NamedTuple):
     gguf: tuple[tuple[str | None, tuple[str, ...], str], ...]
     parts: dict[str, str | None]
     headless: bool
+    absent: dict[str, Document]
 
     @property
     def title(self) -> str:
@@ -168,6 +170,7 @@ def _build_family(
         tuple([_gguf_names(*entry) for entry in gguf]),
         part_families,
         documents[-1].get("headless", False),
+        documents[-1].get("absent", {}),
     )
 
 
@@ -191,12 +194,13 @@ def _build_field(name: str, entry: Document, shared: Document) -> Field:
         values = shared[values]
     if isinstance(values, dict):
         values = [*cast("Document", values).items()]
+    stated = default if default is not None else entry.get("within")
     kinds = {"int": "integer", "float": "number", "bool": "boolean", "list": "list"}
     return Field(
         name,
         targets[0] if targets else None,
         targets[1:],
-        entry.get("kind") or ("cycle" if cycle else "items" if items else kinds.get(type(default).__name__, "")),
+        entry.get("kind") or ("cycle" if cycle else "items" if items else kinds.get(type(stated).__name__, "")),
         default,
         entry.get("within"),
         frozenset([alias.rpartition(".")[0] for alias in (name, *entry.get("also", ()))]),

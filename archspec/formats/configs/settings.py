@@ -11,12 +11,12 @@ from json import dumps
 from math import inf, prod
 from typing import cast
 
-from archspec.core.diagnostics import Note, Report, suggest
+from archspec.core.diagnostics import Note, Report, Source, suggest
 from archspec.core.record import Record
 from archspec.core.reports.text import literal
 from archspec.formats.configs.classes import ConfigurationReader
 from archspec.formats.configs.family import Family, Field
-from archspec.formats.strict_json import Member, Plain
+from archspec.formats.strict_json import Member, Plain, read_json
 
 # Fields that are read in another way than the file of a family describes.
 
@@ -163,6 +163,11 @@ class Settings:
 
     def complete(self) -> None:
         """Apply the defaults of the family, and check the constraints between fields."""
+        for name, default in self.family.absent.items():
+            within = [field.objects for alias, field in self.family.fields.items() if alias.startswith(f"{name}.")]
+            if not self._present_objects & frozenset[str]().union(*within):
+                source = Source(f"`{name}` of {self.family.title} by default", dumps(default))
+                self.process(cast("dict[str, Member]", read_json(source).plain), f"{name}.")
         for name, field, member in self._lists:
             self._process_field(name, field, member)
         fields = [f for f in {id(f): f for f in self.family.fields.values()}.values() if self._applies(f)]
@@ -316,7 +321,8 @@ class Settings:
         values = dict(field.items or ())
         kind = type(next(iter(values)))
         stated = member.value.data()
-        items = cast("list[object]", stated) if isinstance(stated, list) else [None]
+        is_text = isinstance(stated, str) and all(len(str(value)) == 1 for value in values)
+        items = [*cast("list[object]", stated)] if is_text or isinstance(stated, list) else [None]
         if not all(item.__class__ is kind for item in items):
             return self._report_expected(name, f"a list of {'strings' if kind is str else 'integers'}", member)
         if not values.keys() >= set(items):
