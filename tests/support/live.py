@@ -4,6 +4,7 @@ import contextlib
 import tempfile
 from collections.abc import Generator
 from typing import Any
+from unittest.mock import patch
 
 import safetensors
 from drawn_configs import Drawn, draw_inputs, state_of, torch, transformers
@@ -65,7 +66,7 @@ def stored(model: archspec.Model) -> dict[str, tuple[int, ...]]:
 def in_float64() -> Generator[None]:
     """Let what a live model computes in float32 stay in float64, which rounding to float32 would hide."""
     cast, to, retype = torch.Tensor.float, torch.Tensor.to, torch.Tensor.type
-    softmax, arange = torch.nn.functional.softmax, torch.arange
+    softmax, arange, default = torch.nn.functional.softmax, torch.arange, torch.get_default_dtype()
 
     def as_float(self: Any, *args: Any, **options: Any) -> Any:
         return self if self.dtype == torch.float64 else cast(self, *args, **options)
@@ -79,6 +80,9 @@ def in_float64() -> Generator[None]:
             options["dtype"] = torch.float64
         return to(self, *args, **options)
 
+    def as_type(self: Any, *args: Any) -> Any:
+        return self if self.dtype == torch.float64 and args == (torch.float32,) else retype(self, *args)
+
     def wide_softmax(x: Any, *args: Any, **options: Any) -> Any:
         return softmax(x, *args, **(options | {"dtype": None} if x.dtype == torch.float64 else options))
 
@@ -86,16 +90,16 @@ def in_float64() -> Generator[None]:
         is_narrow = options.get("dtype") == torch.float32
         return arange(*args, **(options | {"dtype": torch.float64} if is_narrow else options))
 
-    def as_type(self: Any, *args: Any) -> Any:
-        return self if self.dtype == torch.float64 and args == (torch.float32,) else retype(self, *args)
-
-    torch.Tensor.float, torch.Tensor.to, torch.Tensor.type = as_float, to_other, as_type
-    torch.nn.functional.softmax, torch.arange = wide_softmax, wide_arange
-    try:
-        yield
-    finally:
-        torch.Tensor.float, torch.Tensor.to, torch.Tensor.type = cast, to, retype
-        torch.nn.functional.softmax, torch.arange = softmax, arange
+    with (
+        patch.multiple(torch.Tensor, float=as_float, to=to_other, type=as_type),
+        patch.object(torch.nn.functional, "softmax", wide_softmax),
+        patch.object(torch, "arange", wide_arange),
+    ):
+        torch.set_default_dtype(torch.float64)
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(default)
 
 
 class Pair:
@@ -141,7 +145,7 @@ class Pair:
             if mask is not None and value.shape[:2] == mask.shape:
                 one, other = one[mask.bool()], other[mask.bool()]
             worst, scale = float((one - other).detach().abs().max()), max(1.0, float(one.detach().abs().max()))
-            assert worst <= HIDDEN_BY_ROUNDING * scale, name
+            assert worst <= HIDDEN_BY_ROUNDING * scale, f"output {name} differs by {worst:.1e}, of {scale:.1e}"
         self.compare_gradients(outputs, expected, mask)
 
     def compare_gradients(self, outputs: dict[str, Any], expected: dict[str, Any], mask: Any) -> None:

@@ -194,12 +194,13 @@ def _build_field(name: str, entry: Document, shared: Document) -> Field:
         values = shared[values]
     if isinstance(values, dict):
         values = [*cast("Document", values).items()]
+    stated = default if default is not None else entry.get("within")
     kinds = {"int": "integer", "float": "number", "bool": "boolean", "list": "list"}
     return Field(
         name,
         targets[0] if targets else None,
         targets[1:],
-        entry.get("kind") or ("cycle" if cycle else "items" if items else kinds.get(type(default).__name__, "")),
+        entry.get("kind") or ("cycle" if cycle else "items" if items else kinds.get(type(stated).__name__, "")),
         default,
         entry.get("within"),
         frozenset([alias.rpartition(".")[0] for alias in (name, *entry.get("also", ()))]),

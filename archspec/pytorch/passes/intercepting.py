@@ -5,8 +5,9 @@
     if (mask == causal_mask).all(): ...       if is_causal: ...                  disable_mask_detection
     self.last = x                             the `last` from before the call    restore_attributes
 
-Delta networks of `transformers` solve systems row by row when they are exported, but at once when users call them. The layers
-`nn.TransformerEncoder` and `nn.TransformerDecoder` look at masks. Modules that keep an input or mask need the last.
+Delta networks of `transformers` solve systems row by row when they are exported, but at once when users call them. The
+layers `nn.TransformerEncoder` and `nn.TransformerDecoder` look at masks. Modules that keep an input or mask need the
+last.
 """
 
 from __future__ import annotations
