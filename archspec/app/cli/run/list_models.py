@@ -63,7 +63,7 @@ def _write_table(rows: list[Row], options: Namespace) -> None:
 
 
 def _matches(model: BundledModel, word: str) -> bool:
-    """Return whether a word is the kind of a model, or occurs in its name or that of its family.
+    """Return whether a word is the kind of a model, or occurs in its name or in the name of its family.
 
     Punctuation and case are ignored.
     """
