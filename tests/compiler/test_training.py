@@ -49,11 +49,16 @@ NO_DROPOUT = (
     "whisper",
 )
 IN_PARTS = (
+    "aya-vision",
     "clip-vit-base-patch32",
     "clip-vit-large",
     "gemma-3-4b",
+    "idefics3",
+    "internvl3",
     "llava",
     "mamba",
+    "mistral-small-3.1",
+    "qwen2-audio",
     "qwen2-vl",
     "qwen2.5-vl",
     "qwen3-vl",
