@@ -41,7 +41,7 @@ import std { FeedForward, GatedFeedForward }
 import std { Dropout, BatchNorm, token_at, split_sinusoids }
 import std { top_experts, GatedExperts }
 import std { rotate, alibi, yarn_frequencies, yarn_scale, soft_cap, grid_sample, grid_angles, sectioned_angles }
-import std { linear_weights, cubic_weights, resize, chunk_mask, channel_norm, gated_rms_norm, state_space_scan }
+import std { linear_weights, aligned_weights, cubic_weights, resize, chunk_mask, channel_norm, gated_rms_norm, state_space_scan }
 import std { gated_delta_rule, put_rows, ConformerLayer }
 import albert { AlbertForMaskedLM }
 import bert { BertForMaskedLM }
@@ -254,6 +254,7 @@ model "sampled"         = Sampled()
 model "sampled aligned" = Sampled(aligned = true)
 model "resized"   = Resized()
 model "cubic"     = Resized(cubic_weights)
+model "resized aligned" = Resized(aligned_weights)
 model "placed"    = Placed()
 model "turned"    = Turned(false)
 model "alternately turned" = Turned(true)
