@@ -434,7 +434,7 @@ def add_models(folder: Path) -> None:
     families = [read_family(str(SPECS), type, {}) for type in known_types(str(SPECS))]
     known = {(a.file, a.definition) for family in families for a in family.architectures.values()}
     for name, definition in sorted(known):
-        path = folder / f"{name}.arch"
+        path = next(folder.rglob(f"{name}.arch"))
         text = path.read_text(encoding="utf-8")
         if f"= {definition}(" not in text:
             path.write_text(f'{text}\nmodel "{definition}" = {definition}()\n', encoding="utf-8")
