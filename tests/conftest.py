@@ -4,6 +4,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import bundled
 import pytest
@@ -11,6 +12,7 @@ from paths import GOLDEN
 
 import archspec
 from archspec.analysis.explain.explain import Explainer, create_explainer
+from archspec.pipeline.index import bundled_models
 from archspec.pipeline.model import get_compilation
 
 
@@ -21,11 +23,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave slow tests of further bundled models and further random configurations to `-m exhaustive`."""
     models = frozenset(archspec.models()) - bundled.SLOW
+    files = {file for file, _ in bundled_models()} - {file for file, name in bundled_models() if name in bundled.SLOW}
     for item in items:
-        values = (
-            item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
-        )
-        if item.get_closest_marker("slow") and any(isinstance(value, str) and value in models for value in values):
+        params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        named = any(isinstance(value, str) and value in models for value in params.values())
+        stem = Path(str(params.get("path", params.get("spec", "")))).stem
+        if item.get_closest_marker("slow") and (named or stem in files):
             item.add_marker("exhaustive")
     if "exhaustive" in config.option.markexpr:
         return

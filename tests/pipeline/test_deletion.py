@@ -23,6 +23,7 @@ from archspec import Source, pipeline
 from archspec.core import resources
 from archspec.core.diagnostics import Report
 from archspec.core.record import Node
+from archspec.core.resources import KINDS
 from archspec.formats.configs.family import known_types, read_family
 from archspec.language.syntax import tree
 from archspec.pipeline import cache
@@ -463,7 +464,7 @@ def probes(copy: Path) -> Callable[[Path], list[Probe]]:
     def models(path: Path) -> list[Probe]:
         found: list[Probe] = []
         for name in (str(item.name.value) for item in items(path) if isinstance(item, tree.Model)):
-            spec = name if path.parent == copy else f"{path}:{name}"
+            spec = name if path.parent.name in KINDS else f"{path}:{name}"
             smaller = {} if path.stem == "probes" else SMALLER.get(name, {"layers": 2})
             for overrides in (smaller, UNEVEN.get(name)):
                 if overrides is not None:

@@ -24,7 +24,7 @@ OTHERS = ["families", "loops", "files", "flow", "tensors", "hyperparameters"]
 COMPILED = re.compile(r"^=== (.+)\n((?:(?!---|=== ).*\n)*)---\n(?!error\[)", re.MULTILINE)
 """A case whose spec compiles: its title and its spec."""
 
-SMALL: dict[str, dict[str, Any]] = yaml.safe_load((DATA / "small_sizes.yaml").read_text(encoding="utf-8"))
+SMALL: dict[str, dict[str, Any] | None] = yaml.safe_load((DATA / "small_sizes.yaml").read_text(encoding="utf-8"))
 """Bundled models small enough to be tried, by the beginning of their names."""
 
 PAIRS = {"clip-vit-base-patch32": "small-clip", "siglip-base-patch16-224": "small-siglip"}
@@ -48,8 +48,9 @@ class Text(NamedTuple):
         return archspec.load(f"{path}:{self.model}")
 
 
-def small(name: str) -> dict[str, Any]:
-    return next(numbers for start, numbers in SMALL.items() if name.startswith(start))
+def small(name: str) -> dict[str, Any] | None:
+    """Small numbers of a bundled model; None if only the record of its type is tried."""
+    return next((numbers for start, numbers in SMALL.items() if name.startswith(start)), None)
 
 
 def bundled() -> dict[str, tuple[str, dict[str, Any]]]:
@@ -60,12 +61,13 @@ def bundled() -> dict[str, tuple[str, dict[str, Any]]]:
     found: dict[str, tuple[str, dict[str, Any]]] = {}
     examples = SPECS / "std" / "examples.arch"
     for name in archspec.models():
+        numbers = small(name)
         if name in SIZES_ONLY:
             continue
         if name in PAIRS:
             found[name] = (f"{DATA / 'pairs.arch'}:{PAIRS[name]}", {})
-        else:
-            found[name] = (name, small(name))
+        elif numbers is not None:
+            found[name] = (name, numbers)
     for name in MODEL.findall(examples.read_text(encoding="utf-8")):
         found[name] = (f"{examples}:{name}", SMALL[name])
     return found
