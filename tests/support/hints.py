@@ -115,6 +115,9 @@ class Sizes(dict[str, int]):
         self[name] = self.rng.randint(4, 9)
         return self[name]
 
+    def __contains__(self, name: object) -> bool:
+        return True
+
 
 def inputs_by_name(torch: Any, type: str, rng: random.Random, config: Any, types: Mapping[str, Any]) -> dict[str, Any]:
     """Two texts, images or sounds; the second text ends with padding."""
@@ -137,7 +140,8 @@ def inputs_by_name(torch: Any, type: str, rng: random.Random, config: Any, types
         elif input.dtype == "bool":
             inputs[name] = torch.rand(shape) < 0.3
         elif name.endswith("mask"):
-            inputs[name] = (torch.arange(shape[1]) < torch.tensor([[shape[1]], [shape[1] - 3]])).long()
+            real = torch.arange(shape[-1]) < torch.tensor([[shape[-1]], [shape[-1] - 3]])
+            inputs[name] = real.long().reshape(2, *[1] * (len(shape) - 2), shape[-1]).expand(shape).contiguous()
         else:
             most = getattr(words, "type_vocab_size", 2) if name == "token_type_ids" else words.vocab_size
             values = torch.tensor([rng.randrange(max(1, most)) for _ in range(torch.Size(shape).numel())])
@@ -151,7 +155,7 @@ def inputs_by_name(torch: Any, type: str, rng: random.Random, config: Any, types
                     values[values == image["id"]] = next(v for v in range(most) if v not in (image["id"], padding))
                     for row, start in enumerate((1, 2)):
                         values[row, start : start + image["tokens"]] = image["id"]
-                values[1, shape[1] - 3 :] = padding
+                values[1, ..., shape[-1] - 3 :] = padding
             inputs[name] = values
     names |= {"sizes": sizes, "inputs": inputs}
     for name, each in stated.get("inputs", {}).items():
