@@ -120,7 +120,9 @@ def inputs_by_name(torch: Any, type: str, rng: random.Random, config: Any, types
     """Two texts, images or sounds; the second text ends with padding."""
     stated = hints(type)
     names = {"config": config, "rng": rng, "torch": torch}
-    sizes = Sizes(rng, {name: evaluated(each, names) for name, each in stated.get("sizes", {}).items()})
+    sizes = Sizes(
+        rng, {name: evaluated(each, names) for name, each in ({"choices": 2} | stated.get("sizes", {})).items()}
+    )
     image = {name: evaluated(each, names) for name, each in stated.get("images", {}).items()}
     if image:
         sizes["seq"] = image["tokens"] + rng.randint(6, 9)
@@ -137,7 +139,8 @@ def inputs_by_name(torch: Any, type: str, rng: random.Random, config: Any, types
         elif input.dtype == "bool":
             inputs[name] = torch.rand(shape) < 0.3
         elif name.endswith("mask"):
-            inputs[name] = (torch.arange(shape[1]) < torch.tensor([[shape[1]], [shape[1] - 3]])).long()
+            lengths = torch.tensor([shape[-1], shape[-1] - 3]).reshape(2, *[1] * (len(shape) - 1))
+            inputs[name] = (torch.arange(shape[-1]) < lengths).long().expand(shape).contiguous()
         else:
             most = getattr(words, "type_vocab_size", 2) if name == "token_type_ids" else words.vocab_size
             values = torch.tensor([rng.randrange(max(1, most)) for _ in range(torch.Size(shape).numel())])
@@ -151,7 +154,7 @@ def inputs_by_name(torch: Any, type: str, rng: random.Random, config: Any, types
                     values[values == image["id"]] = next(v for v in range(most) if v not in (image["id"], padding))
                     for row, start in enumerate((1, 2)):
                         values[row, start : start + image["tokens"]] = image["id"]
-                values[1, shape[1] - 3 :] = padding
+                values[1, ..., shape[-1] - 3 :] = padding
             inputs[name] = values
     names |= {"sizes": sizes, "inputs": inputs}
     for name, each in stated.get("inputs", {}).items():
