@@ -75,8 +75,8 @@ def try_one(options: argparse.Namespace, seed: int) -> None:
 
 
 def reason(error: Exception) -> str:
-    if isinstance(error, archspec.ArchError):
-        return str(error)
+    if isinstance(error, archspec.ArchError) or (isinstance(error, AssertionError) and str(error)):
+        return str(error).partition("\nassert ")[0]
     lines = traceback.format_exception(error)
     return f"{type(error).__name__}: {str(error)[:1500]}\n{''.join(lines[-3:])[:1500]}"
 

@@ -152,10 +152,10 @@ def _unknown_model_error(name: str) -> ArchError:
         return make_error("unknown-model", message, help=help)
     longer = [f"`{model}`" for model in models() if simplify(name) and simplify(model).startswith(simplify(name))]
     near = _sizes_help(name)
-    if near is None:
-        near = (
-            f"did you mean {listed(longer, 'or')}?" if 0 < len(longer) <= MAX_SUGGESTIONS else suggest(name, models())
-        )
+    if near is None and len(longer) > MAX_SUGGESTIONS:
+        near = f"the names of {len(longer)} bundled models begin with it: run `archspec list {name}`"
+    elif near is None:
+        near = f"did you mean {listed(longer, 'or')}?" if longer else suggest(name, models())
     if near is None and os.path.exists(name):
         near = f"to name a file or directory, write `./{name}`"
     help = near or "run `archspec list` to show bundled models; to name a file, use a path with `/` or ending in .arch"

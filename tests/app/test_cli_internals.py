@@ -130,7 +130,7 @@ def test_list_compiles_specs_that_are_not_those_of_the_index(
     monkeypatch.setattr(resources, "specs_root", lambda: str(tmp_path / "specs"))
     assert index.read_index() is None
     assert main(["list", "another", "--format", "csv"]) == 0
-    assert capsys.readouterr().out.splitlines()[1:] == ["bert,another,109482240,109482240,0"]
+    assert capsys.readouterr().out.splitlines()[1:] == ["text,bert,another,109482240,109482240,0"]
     number = len(index.find_models())
     assert f"archspec list, model {number} of {number}" == PROGRESS.step
 

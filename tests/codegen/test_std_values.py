@@ -24,7 +24,10 @@ def random(*shape: int) -> Any:
     return torch.randn(shape, dtype=torch.float64, generator=torch.Generator().manual_seed(sum(shape)))
 
 
-@pytest.mark.parametrize(("mode", "weights"), [("bilinear", "linear_weights"), ("bicubic", "cubic_weights")])
+@pytest.mark.parametrize(
+    ("mode", "weights"),
+    [("bilinear", "linear_weights"), ("bilinear", "aligned_weights"), ("bicubic", "cubic_weights")],
+)
 @pytest.mark.parametrize("size", [(7, 5), (3, 9), (4, 6), (13, 1)])
 def test_resizing(mode: str, weights: str, size: tuple[int, int]) -> None:
     text = f"""
@@ -36,7 +39,7 @@ block B()(x [batch, 2, 4, 6]) -> [batch, 2, {size[0]}, {size[1]}] {{
 }}
 """
     x = random(3, 2, 4, 6)
-    expected = torch.nn.functional.interpolate(x, size, mode=mode, align_corners=False)
+    expected = torch.nn.functional.interpolate(x, size, mode=mode, align_corners="aligned" in weights)
     # weights are computed from integers, in float32
     assert torch.allclose(module_of(text)(x), expected, atol=2e-6)
 

@@ -45,15 +45,22 @@ def test_values_are_those_of_evaluation() -> None:
 
 NO_DROPOUT = (
     *("bloom", "clip", "deepseek", "deit", "dinov2", "esm2", "eurobert", "falcon", "gemma", "gpt-j", "gpt-neox"),
-    *("gpt-oss", "llama", "mistral", "mixtral", "modernbert", "nomic", "olmo", "phi", "pythia", "qwen", "swin", "vit"),
-    "whisper",
+    *("gpt-oss", "llama", "mistral", "mixtral", "modernbert", "nomic", "olmo", "phi-1", "phi-3", "pythia", "qwen"),
+    *("swin", "vit", "whisper", "afm", "apertus", "bitnet", "codegen", "command", "dots", "ernie-4.5", "ettin"),
+    *("exaone", "glm", "gpt-neo", "helium", "hunyuan", "jais", "minimax", "ministral", "minitron", "mpt", "nemotron"),
+    *("persimmon", "stablelm"),
 )
 IN_PARTS = (
+    "aya-vision",
     "clip-vit-base-patch32",
     "clip-vit-large",
     "gemma-3-4b",
+    "idefics3",
+    "internvl3",
     "llava",
     "mamba",
+    "mistral-small-3.1",
+    "qwen2-audio",
     "qwen2-vl",
     "qwen2.5-vl",
     "qwen3-vl",
@@ -61,13 +68,18 @@ IN_PARTS = (
 )
 NOT_DROPPED = {
     "albert": ("hidden_dropout", "attention_dropout"),
+    "biogpt": ("activation_dropout",),
+    "blenderbot": ("attention_dropout", "activation_dropout"),
     "m2m100_418M": ("activation_dropout",),
     "mbart": ("attention_dropout", "activation_dropout"),
     "nllb": ("activation_dropout",),
     "opt": ("attention_dropout",),
+    "phi-2": ("attention_dropout", "embedding_dropout"),
+    "plbart": ("activation_dropout",),
     "wav2vec2-base": ("activation_dropout",),
     "wav2vec2-large-lv60": ("activation_dropout",),
     "opus": ("attention_dropout", "activation_dropout"),
+    "xglm": ("activation_dropout",),
 }
 
 

@@ -10,9 +10,12 @@ from families import TYPES, mapping
 pytestmark = pytest.mark.slow
 
 MAPS = "returns the feature maps that its configuration chooses; a block has a fixed number of outputs"
+BACKBONES = ("Beit", "ConvNext", "ConvNextV2", "Dinov2", "Dinov2WithRegisters", "DINOv3ConvNext", "DINOv3ViT", "ResNet")
 UNSUPPORTED = {
-    "Dinov2Backbone": MAPS,
-    "SwinBackbone": MAPS,
+    **{f"{name}Backbone": MAPS for name in (*BACKBONES, "Swin", "Swinv2")},
+    "BeitForSemanticSegmentation": "pools images to sizes that do not divide theirs, and reads layers of its choice",
+    "Data2VecVisionForSemanticSegmentation": "the same",
+    "VideoMAEForPreTraining": "encodes as many patches as its input says",
     "EsmForProteinFolding": "ESMFold, another model, which contains ESM-2: it predicts coordinates by OpenFold",
     "Wav2Vec2ForPreTraining": "chooses among code vectors by Gumbel noise in training, which no operation adds",
 }

@@ -91,6 +91,16 @@ def test_a_part_sets_hyperparameters_of_the_outer_definition(specs: Path) -> Non
     assert "height = 32, tied = true" in read({"text_config": {"tie_word_embeddings": True}})
 
 
+def test_the_fields_of_a_flat_part_are_outside_of_it_if_it_is_absent(specs: Path) -> None:
+    pair(specs, "like: llama, flat: true")
+    outside = {name: value for name, value in TEXT.items() if name != "hidden_size"} | {"rope_scaling": None}
+    assert "layers = 2" in read(outside) and "ffn = 24" in read(outside)
+    assert "layers = 3" in read(outside | {"text_config": {"num_hidden_layers": 3}})
+    assert "ffn = 11008" in read(outside | {"text_config": {"num_hidden_layers": 3}})
+    with pytest.raises(ArchError, match="unknown field `hidden_sise`"):
+        read({"hidden_sise": 3})
+
+
 def test_a_part_that_is_absent_has_defaults_of_its_own(specs: Path) -> None:
     pair(specs, "like: llama", "\nabsent: {text_config: {intermediate_size: 30}}\n")
     assert "ffn = 30" in read({}) and "ffn = 11008" in read({"text_config": {}})

@@ -21,6 +21,7 @@ ARCHITECTURES = {
     "distilbert-base-uncased-mlm": "BERT",
     "eurobert-210m": "EUROBERT",
     "falcon-7b": "FALCON",
+    "falcon-mamba-7b": "MAMBA",
     "gemma-2-2b": "GEMMA2",
     "gemma-3-1b": "GEMMA3",
     "gpt-j-6B": "GPTJ",
@@ -28,18 +29,25 @@ ARCHITECTURES = {
     "gpt-oss-20b": "GPT_OSS",
     "gpt2": "GPT2",
     "granite-3.1-2b": "GRANITE",
+    "jamba-v0.1": "JAMBA",
+    "lfm2-1.2b": "LFM2",
     "llama-3.1-8b": "LLAMA",
+    "llama-4-scout-text": "LLAMA4",
     "mamba-130m": "MAMBA",
     "mistral-7b-v0.1": "LLAMA",
     "mixtral-8x7b": "LLAMA",
     "modernbert-base": "MODERN_BERT",
     "nomic-embed-text-v1.5": "NOMIC_BERT",
     "olmo-2-7b": "OLMO2",
+    "olmo-3-7b": "OLMO2",
     "phi-3-mini-4k": "PHI3",
     "qwen2-0.5b": "QWEN2",
     "qwen3-0.6b": "QWEN3",
+    "qwen3.5-9b-text": "QWEN35",
     "qwen3-30b-a3b": "QWEN3MOE",
+    "qwen3-next-80b-a3b": "QWEN3NEXT",
     "roberta-base": "BERT",
+    "smollm3-3b": "SMOLLM3",
     "starcoder2-3b": "STARCODER2",
     "t5-small": "T5",
     "t5-v1_1-base": "T5",
@@ -73,12 +81,12 @@ def before_mapping(name: str) -> Iterator[str]:
     """The names that llama.cpp's conversion gives a tensor before it looks them up."""
     name = re.sub(r"^classifier\.(weight|bias)", r"classifier.out_proj.\1", name)  # if the labels have names
     name = name.replace("e_score_correction_bias", "e_score_correction.bias")
-    name = re.sub(r"(mlp|block_sparse_moe)\.experts\.\d+\.", r"\1.experts.", name)
+    name = re.sub(r"(mlp|feed_forward|block_sparse_moe)\.experts\.\d+\.", r"\1.experts.", name)
     name = re.sub(r"^transformer\.(h\.\d+\.self_attention|h\.\d+\.post_attention|word_embeddings_)", r"\1", name)
     name = re.sub(r"model\.(layers\.\d+)\.block_sparse_moe\.experts\.(w\d)", r"\1.feed_forward.experts.\2", name)
     if name.endswith(("sinks", "experts.down_proj", "experts.gate_up_proj")):
         name += ".weight"
-    name = name.replace("proj_bias", "proj.bias")
+    name = name.replace("proj_bias", "proj.bias").replace("dt_bias", "dt_proj.bias")
     if "experts.gate_up_proj" in name:
         yield name.replace("gate_up_proj", "gate_proj")
         yield name.replace("gate_up_proj", "up_proj")

@@ -41,7 +41,8 @@ import std { FeedForward, GatedFeedForward }
 import std { Dropout, BatchNorm, token_at, split_sinusoids }
 import std { top_experts, GatedExperts }
 import std { rotate, alibi, yarn_frequencies, yarn_scale, soft_cap, grid_sample, grid_angles, sectioned_angles }
-import std { linear_weights, cubic_weights, resize, chunk_mask, channel_norm, gated_rms_norm, state_space_scan }
+import std { linear_weights, aligned_weights, cubic_weights }
+import std { resize, chunk_mask, channel_norm, gated_rms_norm, state_space_scan }
 import std { gated_delta_rule, put_rows, ConformerLayer }
 import albert { AlbertForMaskedLM }
 import bert { BertForMaskedLM }
@@ -254,6 +255,7 @@ model "sampled"         = Sampled()
 model "sampled aligned" = Sampled(aligned = true)
 model "resized"   = Resized()
 model "cubic"     = Resized(cubic_weights)
+model "resized aligned" = Resized(aligned_weights)
 model "placed"    = Placed()
 model "turned"    = Turned(false)
 model "alternately turned" = Turned(true)
@@ -432,7 +434,7 @@ def add_models(folder: Path) -> None:
     families = [read_family(str(SPECS), type, {}) for type in known_types(str(SPECS))]
     known = {(a.file, a.definition) for family in families for a in family.architectures.values()}
     for name, definition in sorted(known):
-        path = folder / f"{name}.arch"
+        path = next(folder.rglob(f"{name}.arch"))
         text = path.read_text(encoding="utf-8")
         if f"= {definition}(" not in text:
             path.write_text(f'{text}\nmodel "{definition}" = {definition}()\n', encoding="utf-8")

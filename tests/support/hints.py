@@ -115,14 +115,15 @@ class Sizes(dict[str, int]):
         self[name] = self.rng.randint(4, 9)
         return self[name]
 
+    def __contains__(self, name: object) -> bool:
+        return True
+
 
 def inputs_by_name(torch: Any, type: str, rng: random.Random, config: Any, types: Mapping[str, Any]) -> dict[str, Any]:
     """Two texts, images or sounds; the second text ends with padding."""
     stated = hints(type)
     names = {"config": config, "rng": rng, "torch": torch}
-    sizes = Sizes(
-        rng, {name: evaluated(each, names) for name, each in ({"choices": 2} | stated.get("sizes", {})).items()}
-    )
+    sizes = Sizes(rng, {name: evaluated(each, names) for name, each in stated.get("sizes", {}).items()})
     image = {name: evaluated(each, names) for name, each in stated.get("images", {}).items()}
     if image:
         sizes["seq"] = image["tokens"] + rng.randint(6, 9)
@@ -139,8 +140,8 @@ def inputs_by_name(torch: Any, type: str, rng: random.Random, config: Any, types
         elif input.dtype == "bool":
             inputs[name] = torch.rand(shape) < 0.3
         elif name.endswith("mask"):
-            lengths = torch.tensor([shape[-1], shape[-1] - 3]).reshape(2, *[1] * (len(shape) - 1))
-            inputs[name] = (torch.arange(shape[-1]) < lengths).long().expand(shape).contiguous()
+            real = torch.arange(shape[-1]) < torch.tensor([[shape[-1]], [shape[-1] - 3]])
+            inputs[name] = real.long().reshape(2, *[1] * (len(shape) - 2), shape[-1]).expand(shape).contiguous()
         else:
             most = getattr(words, "type_vocab_size", 2) if name == "token_type_ids" else words.vocab_size
             values = torch.tensor([rng.randrange(max(1, most)) for _ in range(torch.Size(shape).numel())])

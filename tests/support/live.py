@@ -145,7 +145,7 @@ class Pair:
             if mask is not None and value.shape[:2] == mask.shape:
                 one, other = one[mask.bool()], other[mask.bool()]
             worst, scale = float((one - other).detach().abs().max()), max(1.0, float(one.detach().abs().max()))
-            assert worst <= HIDDEN_BY_ROUNDING * scale, name
+            assert worst <= HIDDEN_BY_ROUNDING * scale, f"output {name} differs by {worst:.1e}, of {scale:.1e}"
         self.compare_gradients(outputs, expected, mask)
 
     def compare_gradients(self, outputs: dict[str, Any], expected: dict[str, Any], mask: Any) -> None:

@@ -61,11 +61,13 @@ class LayerPattern(NamedTuple):
     """A layer of the library.
 
     `defaults` maps each hyperparameter to its default (None unless a literal); `needed` are those without a default.
+    `equal` maps those whose default is another hyperparameter to it.
     """
 
     name: str
     role: str
     defaults: Mapping[str, object]
+    equal: Mapping[str, str]
     needed: frozenset[str]
     tensors: dict[str, _PatternTensor]
 
@@ -89,6 +91,9 @@ class LayerPattern(NamedTuple):
                 slots.setdefault(parameter, Slot(parameter, (name, axis)))
         if not slots or not self.needed <= slots.keys():
             return None
+        for parameter, other in self.equal.items():
+            if parameter in slots and values[parameter] == values.get(other):
+                del slots[parameter]
         fixed = tuple(
             f"{name} = {str(value).lower()}" for name, value in options.items() if self.defaults[name] is not value
         )
@@ -167,7 +172,8 @@ def _build_pattern(definition: tree.Definition) -> LayerPattern | None:
         elif not isinstance(statement, tree.Assign | tree.Require | tree.Return):
             return None
     needed = frozenset(p.name for p in definition.hyperparameters if p.default is None)
-    return LayerPattern(definition.name.text, role, defaults, needed, tensors) if tensors else None
+    equal = {p.name: p.default.text for p in definition.hyperparameters if isinstance(p.default, tree.Name)}
+    return LayerPattern(definition.name.text, role, defaults, equal, needed, tensors) if tensors else None
 
 
 def _build_tensor(node: tree.TensorDeclaration, defaults: Mapping[str, object]) -> _PatternTensor | None:

@@ -132,12 +132,12 @@ class InitMethod:
         """Puts a module in its place; an item of a list is made as its index says."""
         statements = self.scope.statements
         calls = item_calls(self.static, node) or [ItemCall(None, self._module(node))]
-        rest: list[ast.stmt] = [ast.Raise(py("IndexError(message)", message=literal("the list has no such index")))]
+        branches: list[ast.stmt] = [ast.Raise(py("IndexError(message)", message=literal("the list has no such index")))]
         for test, call in reversed(calls):
-            made = py("x.requires_grad_(False)", x=call) if "frozen" in node.modifiers else call
-            body, _ = statements.capture_statements(lambda code=made: self.containers.put(place, code))
-            rest = [ast.If(test, body, rest)] if test is not None else body
-        statements.body += rest
+            module = py("x.requires_grad_(False)", x=call) if "frozen" in node.modifiers else call
+            body, _ = statements.capture_statements(lambda code=module: self.containers.put(place, code))
+            branches = [ast.If(test, body, branches)] if test is not None else body
+        statements.body += branches
 
     def _module(self, node: nodes.ModuleDeclaration) -> ast.expr:
         trace = self.scope.trace

@@ -282,15 +282,15 @@ class Expressions:
                 self.scope.refuse("what is applied here is called in another way in other uses", node)
             same = tuple(a if a == b else None for a, b in zip(first.ranks, other.ranks, strict=True))
             first = first._replace(ranks=same)
-        made = self._by_class(code, {c: r.code for c, r in zip(callees, results, strict=True)}, node)
+        value = self._select_by_class(code, {c: r.code for c, r in zip(callees, results, strict=True)}, node)
         if len(first.kinds) > 1:
-            return MultipleOutputs(made, first.kinds, first.ranks)
+            return MultipleOutputs(value, first.kinds, first.ranks)
         kind = next(iter(first.kinds))
         if kind is None:
             return ABSENT_VALUE
-        return CodeValue(made, kind, self.scope.rank(node), made=self._clock)
+        return CodeValue(value, kind, self.scope.rank(node), made=self._clock)
 
-    def _by_class(self, code: ast.expr, calls: dict[Definition, ast.expr], node: AppliedNode) -> ast.expr:
+    def _select_by_class(self, code: ast.expr, calls: dict[Definition, ast.expr], node: AppliedNode) -> ast.expr:
         """The call of a module, where modules of different classes may be called in different ways."""
         classes: dict[str, list[Definition]] = {}
         for callee, call in calls.items():
@@ -298,12 +298,12 @@ class Expressions:
         *others, last = classes.values()
         if others and any(self.scope.context.bases(callee) for callee in calls):
             self.scope.refuse("what is applied here is called in another way in other uses", node)
-        made = calls[last[0]]
+        value = calls[last[0]]
         for callees in reversed(others):
             names = [name(self.scope.context.names[callee]) for callee in callees]
             test = py("isinstance(x, kinds)", x=code, kinds=names[0] if len(names) == 1 else sequence(names))
-            made = ast.IfExp(test, calls[callees[0]], made)
-        return made
+            value = ast.IfExp(test, calls[callees[0]], value)
+        return value
 
     def _results(
         self, code: ast.expr, callee: Definition, values: Sequence[CodeValue | None], node: AppliedNode

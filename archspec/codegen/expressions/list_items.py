@@ -1,4 +1,4 @@
-"""What is declared as an item of a list, such as the layer of an index: one call for each kind of item."""
+"""Items of lists that are declared, such as the layer of an index: one call for each kind of item."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ def item_calls(static: StaticCode, node: nodes.ModuleDeclaration) -> list[ItemCa
         return []
     items, applied = lists[0], static.scope.trace.static_values(chosen)
     keys = [value_key(item) for item in items]
-    made = {key: _call(static, node, keys.index(key), items) for key in dict.fromkeys(keys) if key in applied}
+    constructors = {key: _call(static, node, keys.index(key), items) for key in dict.fromkeys(keys) if key in applied}
     index, period = _index(static, chosen, keys)
-    is_alike = len({ast.dump(apply(py("item"), *arguments)) for _, arguments in made.values()}) == 1
-    if len(made) < 2 or (is_alike and (period is None or not static.is_settled(chosen.value))):
+    is_alike = len({ast.dump(apply(py("item"), *arguments)) for _, arguments in constructors.values()}) == 1
+    if len(constructors) < 2 or (is_alike and (period is None or not static.is_settled(chosen.value))):
         return []
-    calls = {key: apply(code, *arguments) for key, (code, arguments) in made.items()}
+    calls = {key: apply(code, *arguments) for key, (code, arguments) in constructors.items()}
     places: dict[str, list[int]] = {}
     for place, key in enumerate(keys[:period]):
         if key in calls:
             places.setdefault(ast.dump(calls[key]), []).append(place)
-    found: list[ItemCall] = []
+    items_called: list[ItemCall] = []
     for where in sorted(places.values(), key=len):
         test = py("i == place", i=index, place=literal(where[0]))
         if len(where) > 1:
             test = py("i in places", i=index, places=sequence([literal(place) for place in where]))
-        found.append(ItemCall(test, calls[keys[where[0]]]))
+        items_called.append(ItemCall(test, calls[keys[where[0]]]))
     if period is not None and all(key in calls for key in keys):
-        found[-1] = found[-1]._replace(test=None)
-    return found
+        items_called[-1] = items_called[-1]._replace(test=None)
+    return items_called
 
 
 def _index(static: StaticCode, chosen: nodes.Subscript, keys: list[Hashable]) -> tuple[ast.expr, int | None]:

@@ -177,9 +177,9 @@ class StaticCode:
 
     def _partial(self, expr: nodes.Partial | nodes.Apply, given: Sequence[nodes.Argument]) -> ast.expr:
         """A definition with hyperparameters bound."""
-        made = [value for value in self.statics(expr) if isinstance(value, Partial)]
+        partials = [value for value in self.statics(expr) if isinstance(value, Partial)]
         context = self.scope.context
-        definitions = set(map(context.specialize, made))
+        definitions = set(map(context.specialize, partials))
         definition = definitions.pop() if len(definitions) == 1 else None
         if definition is None or any(not argument.name for argument in given):
             self.scope.refuse("this definition is not the same in every use", expr)

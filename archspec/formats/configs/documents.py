@@ -29,7 +29,7 @@ class FieldEntries(NamedTuple):
 
 
 class NameLists(NamedTuple):
-    """The pairs of published and live names, and those of published names and names in GGUF files."""
+    """The pairs of published and live names, and the pairs of published names and names in GGUF files."""
 
     names: list[list[str]]
     gguf: list[list[Any]]
@@ -54,9 +54,9 @@ class DocumentReader:
         documents = [self.read(type)]
         while "like" in documents[0]:
             documents.insert(0, self.read(documents[0]["like"]))
-        return [self._with_included(document) for document in documents]
+        return [self._merge_included(document) for document in documents]
 
-    def _with_included(self, document: Document) -> Document:
+    def _merge_included(self, document: Document) -> Document:
         """Return a file with the fields of the files that it includes, which its own fields replace."""
         entries = document.get("includes", ())
         included = [self.read(entry) if isinstance(entry, str) else self._read_included(entry) for entry in entries]
@@ -158,7 +158,7 @@ def merge_fields(documents: Iterable[Document], parts: Iterable[FieldEntries] = 
 
 
 def merge_names(documents: Iterable[Document]) -> NameLists:
-    """Merge the lists of names of documents: those of GGUF files by published name, others as a whole."""
+    """Merge the lists of names of documents: GGUF names by published name, others as a whole."""
     names: list[list[str]] = []
     gguf: list[list[Any]] = []
     for document in documents:
@@ -175,7 +175,7 @@ def part_family(entry: Document, type: str | None) -> str | None:
 
 
 def part_entries(documents: Iterable[Document]) -> dict[str, Document]:
-    """Return the parts of a family, with the entry of each: those of the last document that has any."""
+    """Return the parts of a family with their entries, from the last document that has any."""
     parts: Any = ()
     for document in documents:
         parts = document.get("parts", parts)

@@ -36,10 +36,11 @@ class Field(NamedTuple):
     Hyperparameters in `others` have the same value, but a size of two numbers sets two hyperparameters.
     `architectures` are patterns of those that use the field. `only` lists the supported values. `kind` is integer,
     integers (one, or a list of them), number, positive (a number above 0), rate (a number from 0 to below 1), boolean,
-    string, names (a list of strings), strings (one, or a list of them), list (of integers), numbers (a list of numbers
-    above 0), indices (one, or a list of them, from 0), sizes (an object of integers), entries (an object whose number
-    of entries is the value), size (an integer, or a list of two), items (a list of strings or integers, whose values
-    are `items`) or cycle; `minimum` is that of integers, and numbers may be 0 if it is 0. The value `unset` means null.
+    string, names (a list of strings), strings (one, or a list of them), list (of integers), lists (of lists of
+    integers), numbers (a list of numbers above 0), indices (one, or a list of them, from 0), sizes (an object of
+    integers), entries (an object whose number of entries is the value), size (an integer, or a list of two), items (a
+    list of strings or integers, whose values are `items`) or cycle; `minimum` is that of integers, and numbers may be 0
+    if it is 0. The value `unset` means null.
     `nested_default` is the default if one of the `objects` that can contain the field is present without it.
 
     `optional` permits null: the hyperparameter is then equal to `like`, if that is set, keeps the default of its

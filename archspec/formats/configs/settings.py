@@ -388,6 +388,12 @@ def _describe_expected(field: Field, value: Plain) -> str | None:
     if field.kind == "list":
         fits = isinstance(value, list) and value and all(_is_integer(item.plain, field.minimum) for item in value)
         return None if fits else "a list of positive integers"
+    if field.kind == "lists":
+        rows = [item.plain for item in value] if isinstance(value, list) else []
+        fits = rows and all(isinstance(row, list) and row for row in rows)
+        items = [item.plain for row in rows if isinstance(row, list) for item in row]
+        fits = fits and all(_is_integer(item, field.minimum) for item in items)
+        return None if fits else "a list of lists of positive integers"
     if field.kind == "numbers":
         is_valid = _is_positive if field.minimum else _is_non_negative
         fits = isinstance(value, list) and value and all(is_valid(item.plain) for item in value)

@@ -210,8 +210,8 @@ def _format_spec(
 ) -> str:
     file, name, constants = family.architectures[architecture]
     unit = definitions.unit
-    values: dict[str, object] = {name: _refer(unit, value, definitions) for name, value in constants.items()}
-    values |= _bind_hyperparameters(unit, definitions.find(unit, name), settings, definitions)
+    settings = {name: Setting(value, None) for name, value in constants.items()} | settings
+    values = _bind_hyperparameters(unit, definitions.find(unit, name), settings, definitions)
     arguments = [f"{n} = {_format_argument(value)}" for n, value in values.items()]
     opening = f'model "{title}" = {name}('
     body = f"{opening}{', '.join(arguments)})"

@@ -43,8 +43,9 @@ def run(options: Namespace) -> int:
 
 
 def _write_table(rows: list[Row], options: Namespace) -> None:
+    is_markdown = options.format == "markdown"
     table_columns = [
-        Column("kind", "kind", fit="shorten", drop=2),
+        Column("kind", "kind") if is_markdown else None,
         Column("family", "family", fit="shorten", drop=2),
         Column("model", "model", fit="shorten"),
         Column("total", "parameters"),
@@ -54,16 +55,19 @@ def _write_table(rows: list[Row], options: Namespace) -> None:
     table_rows: list[Row] = []
     last: Row = {}
     for row in rows:
-        total, frozen = row["total"], row["frozen"]
-        again = [name for name in ("kind", "family") if row[name] == last.get(name) and options.format != "markdown"]
-        shown = {**row, **dict.fromkeys(again, "")}
-        table_rows.append({**shown, "rounded": parameters(total), "frozen": frozen or None})
+        shown = {**row, "rounded": parameters(row["total"]), "frozen": row["frozen"] or None}
+        if not is_markdown:
+            if row["kind"] != last.get("kind"):
+                table_rows.append({**dict.fromkeys(shown, ""), "family": row["kind"]})
+            shown["family"] = f"  {row['family']}" if row["family"] != last.get("family") else ""
+        table_rows.append(shown)
         last = row
-    write(format_page(Page("", [View(table_columns, table_rows)]), options))
+    view = View([column for column in table_columns if column is not None], table_rows)
+    write(format_page(Page("", [view]), options))
 
 
 def _matches(model: BundledModel, word: str) -> bool:
-    """Return whether a word is the kind of a model, or occurs in its name or that of its family.
+    """Return whether a word is the kind of a model, or occurs in its name or in the name of its family.
 
     Punctuation and case are ignored.
     """
