@@ -163,8 +163,8 @@ def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("definition", "types"),
     [
-        ("Bert", ["bert", "camembert", "electra", "roberta", "xlm-roberta"]),
-        ("BertForMaskedLM", ["bert"]),
+        ("Bert", ["bert", "camembert", "data2vec-text", "electra", "roberta", "xlm-roberta"]),
+        ("BertForMaskedLM", ["bert", "megatron-bert"]),
         ("LlamaForCausalLM", ["llama"]),
         ("ClipText", ["clip_text_model"]),
         ("Llama", ["llama"]),

@@ -364,6 +364,8 @@ def _is_default(
         case tree.Name(text=text) if text in settings:
             return value == settings[text].value
         case tree.Name(text=text) if text not in definition.hyperparameters and isinstance(value, str):
-            return definitions.find(unit, value) is definitions.find(definition.unit, text)
+            # a default that is inherited from another file may have no name in this one
+            is_here = text in definition.unit.names
+            return is_here and definitions.find(unit, value) is definitions.find(definition.unit, text)
         case _:
             return False
