@@ -257,17 +257,24 @@ def _read_part_types(
     for part, entry in part_entries(reader.read_inherited(type)).items():
         if part in members and entry.get("flat", False):
             types[part] = entry["like"]
-        fields = members[part].value.plain if part in members and "interface" in entry else None
+        fields = members[part].value.plain if part in members else None
         member = fields.get("model_type") if isinstance(fields, dict) else None
         stated = member.value.plain if member is not None else None
         if member is None or stated is None:
             continue
-        options = reader.types_with_interface(supported, entry["interface"])
-        if stated not in options:
+        if "interface" in entry:
+            options = reader.types_with_interface(supported, entry["interface"])
+            is_supported = stated in options
+        else:  # a part of its own, or of one family; names of later and other types have no meaning
+            options = [entry["like"]] if "like" in entry else [type]
+            of_others = stated in read_facts(library.specs)["model_types"] and not str(stated).startswith(type)
+            is_supported = stated in options or not of_others
+        if not is_supported:
             message = f"unsupported type of `{part}` for model type `{type}`: {member.value.written()}"
             report.error("unsupported", message, member.value.span, help=f"supported: {', '.join(options)}")
             return None
-        types[part] = str(stated)
+        if "interface" in entry:
+            types[part] = str(stated)
     return types
 
 

@@ -127,6 +127,7 @@ class Settings:
         self.skipped: list[str] = []
         self.unread: list[str] = []  # fields that the class of `transformers` does not read
         self.hyperparameters: dict[str, Setting] = {}
+        self._first_member: Member | None = None
         self._present_fields: dict[str, Member] = {}
         self._present_objects: set[str] = set()  # nested objects of the configuration
         self._lists: list[tuple[str, Field, Member]] = []  # evaluated last: they depend on other fields
@@ -134,6 +135,7 @@ class Settings:
     def process(self, members: dict[str, Member], prefix: str) -> None:
         """Process the members of an object, and of nested objects that have known fields."""
         for name, member in members.items():
+            self._first_member = self._first_member or member
             full_name = prefix + name
             field = self.family.fields.get(full_name)
             if field is not None and field.length is not None:
@@ -234,7 +236,7 @@ class Settings:
         current = self.hyperparameters.setdefault(hyperparameter, Setting(value, member))
         if current.value == value:
             return
-        cause = member or current.member or source
+        cause = member or current.member or source or self._first_member
         assert cause is not None, f"conflicting defaults of {hyperparameter} in the family"
         field = f"`{name}`" if member is not None else f"the default of `{name}`"
         message = f"{field} sets `{hyperparameter}` to {literal(value)}, but it is already {literal(current.value)}"
