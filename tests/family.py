@@ -12,12 +12,13 @@ import time
 import traceback
 import warnings
 from pathlib import Path
+from typing import Any
 
 warnings.filterwarnings("ignore")
 sys.path.insert(0, str(Path(__file__).parent / "support"))
 
 import pytest
-from drawn_configs import Drawn, transformers
+from drawn_configs import Drawn, transformers, with_parts
 from families import mapping
 from live import Pair, compare_defaults, compare_published
 from recorded_families import write_record
@@ -39,8 +40,9 @@ def main() -> int:
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     start, failures = time.time(), 0
+    default, varied = fields_of(transformers.AutoConfig.for_model(options.type)), set[str]()
     seeds = range(options.count) if options.seed is None else [options.seed]
-    tries = [(f"configuration {seed}", lambda seed=seed: try_one(options, seed)) for seed in seeds]
+    tries = [(f"configuration {seed}", lambda seed=seed: try_one(options, seed, default, varied)) for seed in seeds]
     classes = [name for name in mapping(options.type).architectures if hasattr(transformers, name)]
     chosen = classes if options.only is None else [options.only]
     if options.seed is None:
@@ -55,6 +57,11 @@ def main() -> int:
         except Exception as error:
             failures += 1
             print(f"{options.type}, {name}: {reason(error)}")
+    constant = sorted(
+        name for name in default if "sets" in mapping(options.type).fields.get(name, {}) and name not in varied
+    )
+    if constant and options.seed is None and not failures:
+        print(f"{options.type}: never varied: {', '.join(constant)}")
     if options.seed is None and not failures:
         tests = [str(Path(__file__).parent / "formats" / f"test_config{each}_internals.py") for each in ("s", "_files")]
         failures = int(pytest.main(["-qq", "--tb=short", "-n", "0", "-W", "ignore", "-k", f"[{options.type}", *tests]))
@@ -64,11 +71,18 @@ def main() -> int:
     return 1 if failures else 0
 
 
-def try_one(options: argparse.Namespace, seed: int) -> None:
+def fields_of(config: Any) -> dict[str, Any]:
+    """The fields of a configuration, those of nested ones with their beginnings."""
+    parts = with_parts(config)
+    return {f"{part}{name}": value for part, nested in parts for name, value in nested.to_dict().items()}
+
+
+def try_one(options: argparse.Namespace, seed: int, default: dict[str, Any], varied: set[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         drawn = Drawn(options.type, seed, Path(folder), options.only)
         if options.seed is not None:
             print(Path(drawn.path).read_text())
+        varied |= {name for name, value in fields_of(drawn.config).items() if value != default.get(name)}
         pair = Pair(drawn, seed)
         pair.compare()
         compare_published(pair)

@@ -1,6 +1,7 @@
 """Families of configurations, and JSON, in steps that no command shows."""
 
 import contextlib
+import fnmatch
 import json
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ def write(folder: Path, config: Any, name: str = "small.json") -> str:
 def test_every_architecture_compiles_with_all_at_default(type: str, architecture: str, tmp_path: Path) -> None:
     stated = hints(type).get("defaults", {})
     model = archspec.load(write(tmp_path, {"model_type": type, "architectures": [architecture], **stated}))
-    assert model.params.total > 8_000_000
+    assert model.params.total > 3_000_000
     assert model.warnings == ()
 
 
@@ -181,5 +182,7 @@ def test_the_data_of_a_family_is_consistent(type: str) -> None:
     family = FAMILIES[type]
     assert not set(family.fields) & family.ignored
     for field in family.fields.values():
+        unmatched = {each for each in field.architectures or () if not fnmatch.filter(family.architectures, each)}
+        assert all(each.startswith("*") for each in unmatched - {"AlbertForPreTraining"}), field.name  # of the parent
         assert field.only is not None or field.values is not None or field.kind or field.architectures == [], field.name
         assert all(name in family.fields for names in field.needs.values() for name in names), field.name

@@ -23,6 +23,8 @@ from paths import ROOT
 
 FOLDER = ROOT / "tests" / "families"
 PARTS = ("config", "backbone")
+SHARES = ("rotary", "ratio", "dropout", "rate", "theta", "base", "factor")
+"""Numbers whose names say that sizes or angles depend on them are not drawn."""
 
 
 @cache
@@ -59,6 +61,8 @@ def draw_fields(
             drawn[name] = rng.random() < 0.5
         elif "eps" in name and isinstance(default, float):
             drawn[name] = rng.choice([1e-6, 1e-5, 1e-3])
+        elif isinstance(default, float) and "sets" in entry and not any(word in name for word in SHARES):
+            drawn[name] = round(default * rng.choice([0.6, 1.0, 1.7]), 6)
         elif entry.get("values") == "activations":
             drawn[name] = rng.choice(list(document("_common")["values"]["activations"]))
     if f"{prefix}rope_parameters.rope_theta" in fields and "rope_parameters" not in stated:
