@@ -17,9 +17,9 @@ from archspec.pipeline.locate import locate
 
 EXPRESSIONS, STATEMENTS = get_args(nodes.Expr), get_args(nodes.Statement)
 SPECS = [
-    Path(str(ROOT / "specs")) / "t5.arch",
+    Path(str(ROOT / "specs")) / "seq2seq" / "t5.arch",
     Path(str(ROOT / "specs")) / "std" / "attention.arch",
-    Path(str(ROOT / "specs")) / "swin.arch",
+    Path(str(ROOT / "specs")) / "vision" / "swin.arch",
     DATA / "translated" / "everything.arch",
     DATA / "translated" / "loops.arch",
     DATA / "translated" / "merged.arch",

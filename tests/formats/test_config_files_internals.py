@@ -15,10 +15,12 @@ from paths import ROOT
 import archspec
 from archspec import ArchError, Source
 from archspec.codegen.build import torch_source
+from archspec.formats.configs.documents import DocumentReader, part_entries
 from archspec.formats.configs.family import known_types, read_family
 from archspec.formats.configs.names import iter_families
 from archspec.formats.strict_json import read_data, read_json
 
+PART_KEYS = {"like", "interface", "default", "as", "sets", "at", "flat"}
 FAMILIES = {type: read_family(str(ROOT / "specs"), type, {}) for type in known_types(str(ROOT / "specs"))}
 
 
@@ -167,7 +169,7 @@ def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         ("Bert", ["bert", "camembert", "data2vec-text", "electra", "roberta", "xlm-roberta"]),
         ("BertForMaskedLM", ["bert", "megatron-bert"]),
         ("LlamaForCausalLM", ["llama"]),
-        ("ClipText", ["clip_text_model"]),
+        ("ClipText", ["clip_text_model", "metaclip_2_text_model"]),
         ("Llama", ["llama"]),
         ("LlamaModel", []),
         ("num_hidden_layers", []),
@@ -181,6 +183,8 @@ def test_families_of_a_definition(definition: str, types: list[str]) -> None:
 def test_the_data_of_a_family_is_consistent(type: str) -> None:
     family = FAMILIES[type]
     assert not set(family.fields) & family.ignored
+    entries = part_entries(DocumentReader(str(ROOT / "specs"), {}).read_inherited(type)).values()
+    assert {key for entry in entries for key in entry} <= PART_KEYS
     for field in family.fields.values():
         unmatched = {each for each in field.architectures or () if not fnmatch.filter(family.architectures, each)}
         assert all(each.startswith("*") for each in unmatched - {"AlbertForPreTraining"}), field.name  # of the parent

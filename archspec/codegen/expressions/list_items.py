@@ -74,6 +74,7 @@ def _call(
     words = frozenset([word for word, _ in partial.values] if partial is not None else ())
     variants = scope.trace.argument_variants(node, callee)
     bound = next(bound for bound in variants if prebound_hyperparameters(bound) == words)
-    code = scope.context.code_of(items[place]) if static.is_settled(chosen.value) else None
-    code = code or ast.Subscript(static.code(chosen.value), literal(place), ast.Load())
-    return code, static.passed(callee, node, bound)
+    item = scope.context.code_of(items[place])
+    if item is None or not static.is_settled(chosen.value):
+        item = ast.Subscript(static.code(chosen.value), literal(place), ast.Load())
+    return item, static.passed(callee, node, bound)

@@ -171,7 +171,7 @@ def _build_family(
         tuple([_gguf_names(*entry) for entry in gguf]),
         part_families,
         documents[-1].get("headless", False),
-        documents[-1].get("absent", {}),
+        {name: fields for document in documents for name, fields in document.get("absent", {}).items()},
     )
 
 
