@@ -16,7 +16,20 @@ UNSUPPORTED = {
     "BeitForSemanticSegmentation": "pools images to sizes that do not divide theirs, and reads layers of its choice",
     "Data2VecVisionForSemanticSegmentation": "the same",
     "VideoMAEForPreTraining": "encodes as many patches as its input says",
+    **dict.fromkeys(
+        (
+            *("AyaVisionModel", "Gemma3Model", "Idefics3Model", "InternVLModel", "LlavaModel", "LlavaNextModel"),
+            *("Mistral3Model", "Qwen2AudioModel", "Qwen2VLModel", "Qwen2_5_VLModel", "Qwen3VLModel", "SmolVLMModel"),
+        ),
+        "has no head; published models have one",
+    ),
+    "Gemma3ForSequenceClassification": "classifies texts with images",
+    "OpenAIGPTDoubleHeadsModel": "has a second head, for choices",
     "EsmForProteinFolding": "ESMFold, another model, which contains ESM-2: it predicts coordinates by OpenFold",
+    **dict.fromkeys(
+        ("UniSpeechForPreTraining", "UniSpeechSatForPreTraining", "Wav2Vec2ConformerForPreTraining"),
+        "as Wav2Vec2's",
+    ),
     "Wav2Vec2ForPreTraining": "chooses among code vectors by Gumbel noise in training, which no operation adds",
 }
 

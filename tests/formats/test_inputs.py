@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from checkpoints import write as write_checkpoint
 from families import TYPES, mapping
+from hints import hints
 from small import load_table
 
 import archspec
@@ -283,7 +284,8 @@ def test_a_missing_type_is_that_of_the_architecture(type: str) -> None:
         found = error({"architectures": [name]})
         assert found.code == "missing-argument" and all(f"`{other}`" in found.message for other in sharing)
     else:
-        models = [archspec.load({**stated, "architectures": [name]}) for stated in ({}, {"model_type": type})]
+        least = {"architectures": [name], **hints(type).get("defaults", {})}
+        models = [archspec.load(config) for config in (least, {**least, "model_type": type})]
         assert models[0].hyperparameters == models[1].hyperparameters and models[0].tensors == models[1].tensors
 
 

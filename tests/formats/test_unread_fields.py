@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from drawn_configs import TYPES, Drawn, draw_inputs, torch, transformers
+from hints import live_inputs
+from live import in_float64
 from paths import ROOT
 
 import archspec
@@ -101,7 +103,7 @@ def test_every_field_that_a_class_reads_is_listed(type: str, tmp_path: Path, mon
 
     monkeypatch.setattr(transformers.PretrainedConfig, "__getattribute__", record)
     live = drawn.live(drawn.config).double().eval()
-    with torch.no_grad():
-        live(**inputs)
+    with torch.no_grad(), in_float64():
+        live(**live_inputs(torch, type, drawn.config, inputs))
     assert len(read) > 10
     assert {name for name in read if not name.startswith("__")} <= listed
