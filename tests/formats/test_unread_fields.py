@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drawn_configs import TYPES, Drawn, draw_inputs, torch, transformers
+from drawn_configs import TYPES, Drawn, draw_inputs, torch, transformers, with_parts
 from hints import live_inputs
 from live import in_float64
 from paths import ROOT
@@ -92,7 +92,8 @@ def test_the_facts_are_those_of_the_installed_library() -> None:
 def test_every_field_that_a_class_reads_is_listed(type: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = Drawn(type, 0, tmp_path)
     facts = read_facts(str(ROOT / "specs"))
-    listed = {*facts["shared"], *facts["types"][type]["fields"]}
+    parts = [part.model_type for _, part in with_parts(drawn.config) if part.model_type in facts["types"]]
+    listed = {*facts["shared"], *(field for each in (type, *parts) for field in facts["types"][each]["fields"])}
     inputs = draw_inputs(drawn, [*drawn.load().inputs])
     read = set[str]()
     get = transformers.PretrainedConfig.__getattribute__
