@@ -37,6 +37,10 @@ def families() -> dict[str, Family]:
                 parents.setdefault(item.source, []).extend(imported.name for imported in item.names)
         if models:
             found[path.stem] = Family(path.stem, text, _first_paragraph(text), models, parents)
+    with_models = {name: family.parents for name, family in found.items()}  # others have no page
+    for name, parents in with_models.items():
+        shown = {parent: imported for parent, imported in parents.items() if parent in found}
+        found[name] = found[name]._replace(parents=shown)
     return found
 
 
