@@ -43,7 +43,8 @@ def main() -> int:
     default, varied = fields_of(transformers.AutoConfig.for_model(options.type)), set[str]()
     seeds = range(options.count) if options.seed is None else [options.seed]
     tries = [(f"configuration {seed}", lambda seed=seed: try_one(options, seed, default, varied)) for seed in seeds]
-    classes = [name for name in mapping(options.type).architectures if hasattr(transformers, name)]
+    family = mapping(options.type)
+    classes = [name for name in family.architectures if hasattr(transformers, name)]
     chosen = classes if options.only is None else [options.only]
     if options.seed is None:
         tries += [(f"defaults of {name}", lambda name=name: compare_defaults(options.type, name)) for name in chosen]
@@ -57,9 +58,7 @@ def main() -> int:
         except Exception as error:
             failures += 1
             print(f"{options.type}, {name}: {reason(error)}")
-    constant = sorted(
-        name for name in default if "sets" in mapping(options.type).fields.get(name, {}) and name not in varied
-    )
+    constant = sorted(name for name in default if "sets" in family.fields.get(name, {}) and name not in varied)
     if constant and options.seed is None and not failures:
         print(f"{options.type}: never varied: {', '.join(constant)}")
     if options.seed is None and not failures:

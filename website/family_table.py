@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from archspec.core.diagnostics import Report, Source
-from archspec.core.resources import KINDS, specs_root
+from archspec.core.resources import bundled_files, bundled_path, specs_root
 from archspec.language.syntax import tree
 from archspec.pipeline.files import parse_cached
 
@@ -26,8 +26,8 @@ class Family(NamedTuple):
 def families() -> dict[str, Family]:
     """Return the families by name."""
     found: dict[str, Family] = {}
-    paths = [path for kind in KINDS for path in Path(specs_root(), kind).glob("*.arch")]
-    for path in sorted(paths, key=lambda path: path.stem):
+    for name in bundled_files(specs_root()):
+        path = Path(specs_root(), bundled_path(specs_root(), name))
         text = path.read_text(encoding="utf-8")
         items = parse_cached(Source(str(path), text), Report()).items
         models = [str(item.name.value) for item in items if isinstance(item, tree.Model)]
@@ -36,11 +36,10 @@ def families() -> dict[str, Family]:
             if isinstance(item, tree.Import) and item.source.partition("/")[0] != "std":
                 parents.setdefault(item.source, []).extend(imported.name for imported in item.names)
         if models:
-            found[path.stem] = Family(path.stem, text, _first_paragraph(text), models, parents)
-    with_models = {name: family.parents for name, family in found.items()}  # others have no page
-    for name, parents in with_models.items():
-        shown = {parent: imported for parent, imported in parents.items() if parent in found}
-        found[name] = found[name]._replace(parents=shown)
+            found[name] = Family(name, text, _first_paragraph(text), models, parents)
+    for family in found.values():
+        for parent in family.parents.keys() - found.keys():  # which has no page
+            del family.parents[parent]
     return found
 
 

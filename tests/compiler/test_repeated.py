@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from paths import ROOT, read_spec
+from paths import FAMILIES, ROOT, read_spec
 
 from archspec import Source
 from archspec.compiler.elaborate.models import check_definitions, check_files, compile_model
@@ -15,7 +15,7 @@ from archspec.ir.module import Body, Call, Module
 from archspec.pipeline.files import parse_cached
 
 SPECS = Path(str(ROOT / "specs"))
-PATHS = {path.stem: path for path in sorted(SPECS.glob("*/*.arch")) if path.parent.name != "std"}
+PATHS = {path.stem: path for path in FAMILIES}
 EVERYDAY = ("bert", "longformer", "t5")
 OTHERS = [name for name in PATHS if name not in EVERYDAY]
 

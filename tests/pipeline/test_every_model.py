@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from paths import DATA, ORACLE
-from small import live_names
+from small import live_form, live_names
 
 import archspec
 from archspec.testing import main
@@ -69,9 +69,7 @@ def test_tensors_are_those_of_the_live_model(name: str) -> None:
         fields |= json.loads((DATA / "configs" / f"{file}.json").read_text())
     with torch.device("meta"):
         live = live_class(live_class.config_class(**fields), **options)
-    model = archspec.load(name)
-    if "joined" in model.hyperparameters:
-        model = archspec.load(name, joined=not model.hyperparameters["joined"])
+    model = archspec.load(name, **live_form(name))
     names = live_names(model)
     first: dict[int, str] = {}
     theirs: dict[str, tuple[tuple[int, ...], str, bool]] = {}

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from families import TYPES as TYPES
 from families import mapping, values
 from hints import draw_fields, hints, inputs_by_name, overrides
 from media import MEDIA, media_inputs
-from small import live_names
+from small import live_form, live_names
 
 import archspec
 
@@ -469,14 +470,13 @@ class Drawn:
         self.rng = rng
 
     def load(self) -> archspec.Model:
-        """The imported model, with the tensors of the live one where that joins or divides those of checkpoints."""
-        return archspec.load(self.path, **self.overrides())
+        """The imported model, with the tensors of the live one."""
+        return archspec.load(self.path, **self.overrides)
 
+    @cached_property
     def overrides(self) -> dict[str, Any]:
         """Hyperparameters that no field sets."""
-        stated = overrides(self.family.type, self.config)
-        joined = archspec.load(self.path, **stated).hyperparameters.get("joined")
-        return stated if joined is None else {**stated, "joined": not joined}
+        return live_form(self.path, **overrides(self.family.type, self.config))
 
 
 def state_of(model: archspec.Model, live: Any) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from typing import Any
 
 import yaml
 from families import document, mapping
+from media import plain_input
 from paths import ROOT
 
 FOLDER = ROOT / "tests" / "families"
@@ -139,14 +140,8 @@ def inputs_by_name(torch: Any, type: str, rng: random.Random, config: Any, types
         if name in stated.get("inputs", {}):
             continue
         shape = [size if isinstance(size, int) else size.at(sizes) for size in input.shape]
-        if input.dtype == "real":
-            inputs[name] = torch.randn(shape, dtype=torch.float64)
-        elif input.dtype == "bool":
-            inputs[name] = torch.rand(shape) < 0.3
-        elif name.endswith("mask"):
-            real = torch.arange(shape[-1]) < torch.tensor([[shape[-1]], [shape[-1] - 3]])
-            inputs[name] = real.long().reshape(2, *[1] * (len(shape) - 2), shape[-1]).expand(shape).contiguous()
-        else:
+        inputs[name] = plain_input(torch, name, input.dtype, shape)
+        if inputs[name] is None:
             most = getattr(words, "type_vocab_size", 2) if name == "token_type_ids" else words.vocab_size
             values = torch.tensor([rng.randrange(max(1, most)) for _ in range(torch.Size(shape).numel())])
             values = values.reshape(shape)

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import safetensors
 from drawn_configs import Drawn, draw_inputs, state_of, torch, transformers
 from hints import hints, live_inputs, overrides
-from small import live_names
+from small import live_form, live_names
 
 import archspec
 
@@ -186,10 +186,7 @@ def compare_defaults(type: str, architecture: str) -> None:
     with torch.device("meta"):
         live = getattr(transformers, architecture)(config)
     written = {**config.to_diff_dict(), "model_type": type, "architectures": [architecture]}
-    model = archspec.load(written)
-    joined = model.hyperparameters.get("joined")
-    if joined is not None:
-        model = archspec.load(written, joined=not joined)
+    model = archspec.load(written, **live_form(written))
     compare_rows(spec_table(model), live_table(live))
     compare_rows(spec_buffers(model), live_buffers(live))
 

@@ -158,6 +158,18 @@ def reconstructs(config: Any) -> bool:
     return side * getattr(config, "encoder_stride", config.patch_size) == config.image_size
 
 
+def plain_input(torch: Any, name: str, dtype: str, shape: list[int]) -> Any:
+    """Numbers, choices, or a mask with padding at the end of the second text; None for words."""
+    if dtype == "real":
+        return torch.randn(shape, dtype=torch.float64)
+    if dtype == "bool":
+        return torch.rand(shape) < 0.3
+    if name.endswith("mask"):
+        real = torch.arange(shape[-1]) < torch.tensor([[shape[-1]], [shape[-1] - 3]])
+        return real.long().reshape(2, *[1] * (len(shape) - 2), shape[-1]).expand(shape).contiguous()
+    return None
+
+
 def media_inputs(torch: Any, rng: random.Random, config: Any, types: Mapping[str, Type]) -> dict[str, Any]:
     """Two texts, images or sounds, or three images for two texts; the second text or sound ends with padding."""
     sizes = {"batch": 2, "texts": 2, "images": 3, "seq": rng.randint(5, 9), "target": rng.randint(4, 9)}
@@ -170,12 +182,6 @@ def media_inputs(torch: Any, rng: random.Random, config: Any, types: Mapping[str
         if name == "mask_time_indices" and not config.mask_time_prob and not config.mask_feature_prob:
             continue
         shape = [size if isinstance(size, int) else size.at(sizes) for size in type.shape]
-        if type.dtype == "real":
-            inputs[name] = torch.randn(shape, dtype=torch.float64)
-        elif type.dtype == "bool":
-            inputs[name] = torch.rand(shape) < 0.3
-        elif name.endswith("mask"):
-            inputs[name] = (torch.arange(shape[1]) < torch.tensor([[shape[1]], [shape[1] - 3]])).long()
-        else:
-            inputs[name] = torch.randint(words.vocab_size, shape)
+        value = plain_input(torch, name, type.dtype, shape)
+        inputs[name] = torch.randint(words.vocab_size, shape) if value is None else value
     return inputs

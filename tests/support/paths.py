@@ -8,6 +8,7 @@ SPECS = ROOT / "specs"
 DATA = TESTS / "data"
 GOLDEN = TESTS / "golden"
 ORACLE = TESTS / "oracle"
+FAMILIES = sorted((path for path in SPECS.glob("*/*.arch") if path.parent.name != "std"), key=lambda path: path.stem)
 
 
 def read_spec(name: str) -> str:

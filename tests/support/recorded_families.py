@@ -56,7 +56,7 @@ def write_record(type: str) -> None:
                 break
         else:
             raise AssertionError(f"no small configuration of {type}")
-        config, model, stated = json.loads(Path(drawn.path).read_text()), drawn.load(), drawn.overrides()
+        config, model, stated = json.loads(Path(drawn.path).read_text()), drawn.load(), drawn.overrides
         torch.manual_seed(0)
         inputs = draw_inputs(drawn, [*model.inputs])
     buffers = live_buffers(live)

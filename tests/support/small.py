@@ -76,6 +76,12 @@ def output(model: Model, name: str = "output") -> list[str]:
     return [str(size) for size in model.outputs[name].shape]
 
 
+def live_form(spec: Any, **overrides: Any) -> dict[str, Any]:
+    """Overrides with which a model has the tensors of the live one, which may join or divide those of checkpoints."""
+    joined = archspec.load(spec, **overrides).hyperparameters.get("joined")
+    return overrides if joined is None else {**overrides, "joined": not joined}
+
+
 def live_names(model: Model) -> dict[str, str]:
     """The names of tensors and buffers, and those in the live model of `transformers`, by the list of the family."""
     family = [*find_names(get_compilation(model).compiled.module.type, specs_root()), Names(())][0]

@@ -27,6 +27,7 @@ from archspec.app.cli.options import (
     parse_past,
 )
 from archspec.core.record import Record
+from archspec.core.resources import KINDS
 
 
 class Command(Record):
@@ -84,8 +85,7 @@ def _list(parser: argparse.ArgumentParser) -> None:
         metavar="WORD",
         nargs="?",
         default="",
-        help="list only models and families whose name contains WORD, or of one kind: "
-        "text, seq2seq, vision, audio, multimodal",
+        help=f"list only models and families whose name contains WORD, or of one kind: {', '.join(KINDS)}",
     )
     add_format(parser)
 

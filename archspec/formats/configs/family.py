@@ -264,14 +264,14 @@ def _read_part_types(
             continue
         if "interface" in entry:
             options = reader.types_with_interface(supported, entry["interface"])
-            is_supported = stated in options
-        else:  # a part of its own, or of one family; names of later and other types have no meaning
-            options = [entry["like"]] if "like" in entry else [type]
-            of_others = stated in read_facts(library.specs)["model_types"] and not str(stated).startswith(type)
-            is_supported = stated in options or not of_others
-        if not is_supported:
+            is_of_another = stated not in options
+        else:  # a part of its own, or of one family; a name that no class has says nothing
+            options = [entry.get("like", type)]
+            is_own = stated == type or str(stated).startswith(f"{type}_")
+            is_of_another = not is_own and stated not in options and stated in read_facts(library.specs)["model_types"]
+        if is_of_another:
             message = f"unsupported type of `{part}` for model type `{type}`: {member.value.written()}"
-            report.error("unsupported", message, member.value.span, help=f"supported: {', '.join(options)}")
+            report.error("unsupported", message, member.value.span, help=_list_types(options))
             return None
         if "interface" in entry:
             types[part] = str(stated)
@@ -335,9 +335,8 @@ def _find_by_architecture(
     else:
         reason = f", and no model type has the architecture `{name:.80}`" if name else ""
     span = member.name if member is not None else Span(root.span.source, root.span.start, root.span.start + 1)
-    help = (
-        f"specify it, as in `--type {candidates[0] if candidates else 'bert'}`; {_list_types(candidates or supported)}"
-    )
+    example = candidates[0] if candidates else "bert"
+    help = f"specify it, as in `--type {example}`; {_list_types(candidates or supported)}"
     report.error("missing-argument", f"missing field `model_type`{reason}", span, help=help)
     return None
 

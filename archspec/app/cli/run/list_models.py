@@ -19,15 +19,15 @@ from archspec.pipeline.tables import load_table
 
 
 def run(options: Namespace) -> int:
-    """Write the bundled models, or those that match a word, with their parameter counts, grouped by family."""
+    """Write the bundled models, those of a kind, or those that match a word, with their counts, grouped by family."""
     models = read_index() or [*_compile_models()]
-    matches = [model for model in models if _matches(model, options.word)]
+    specs, word = resources.specs_root(), options.word
+    kinds = {file: resources.bundled_kind(specs, file) for file in dict.fromkeys(model.file for model in models)}
+    matches = [m for m in models if (kinds[m.file] == word if word in resources.KINDS else _matches(m, word))]
     if not matches:
-        suggestion = suggest(options.word, [*dict.fromkeys(model.file for model in models), *(m.name for m in models)])
+        suggestion = suggest(word, [*dict.fromkeys(model.file for model in models), *(m.name for m in models)])
         help = suggestion or "run `archspec list` to show all bundled models"
-        raise make_error("unknown-model", f"no bundled model or family matches `{options.word}`", help=help)
-    specs = resources.specs_root()
-    kinds = {file: resources.bundled_kind(specs, file) for file in dict.fromkeys(model.file for model in matches)}
+        raise make_error("unknown-model", f"no bundled model or family matches `{word}`", help=help)
     matches.sort(key=lambda model: resources.KINDS.index(kinds[model.file]))
     rows: list[Row] = [
         {"kind": kinds[model.file], "family": model.file, "model": model.name, **model.params._asdict()}
@@ -45,7 +45,7 @@ def run(options: Namespace) -> int:
 def _write_table(rows: list[Row], options: Namespace) -> None:
     is_markdown = options.format == "markdown"
     table_columns = [
-        Column("kind", "kind") if is_markdown else None,
+        *([Column("kind", "kind")] if is_markdown else []),
         Column("family", "family", fit="shorten", drop=2),
         Column("model", "model", fit="shorten"),
         Column("total", "parameters"),
@@ -62,17 +62,11 @@ def _write_table(rows: list[Row], options: Namespace) -> None:
             shown["family"] = f"  {row['family']}" if row["family"] != last.get("family") else ""
         table_rows.append(shown)
         last = row
-    view = View([column for column in table_columns if column is not None], table_rows)
-    write(format_page(Page("", [view]), options))
+    write(format_page(Page("", [View(table_columns, table_rows)]), options))
 
 
 def _matches(model: BundledModel, word: str) -> bool:
-    """Return whether a word is the kind of a model, or occurs in its name or in the name of its family.
-
-    Punctuation and case are ignored.
-    """
-    if word in resources.KINDS:
-        return resources.bundled_kind(resources.specs_root(), model.file) == word
+    """Return whether a word occurs in the name of a model or of its family, without regard to punctuation and case."""
     return any(simplify(word) in simplify(name) for name in (model.file, model.name))
 
 
