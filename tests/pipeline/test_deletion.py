@@ -318,7 +318,6 @@ UNEVEN: dict[str, dict[str, Any]] = {
     "swin-tiny-cls": {"heads": [3, 6, 12]},
     "clip-vit-base-patch32-text": {"heads": 7},
     "clip-vit-base-patch32-vision": {"image": 225},
-    "siglip-base-patch16-224": {"image": 225},
     "wav2vec2-base": {"position_groups": 7},
     "wav2vec2-base-960h-ctc": {"kernels": [10]},
     "small-decoder": {"heads": 6},
@@ -465,7 +464,8 @@ def probes(copy: Path) -> Callable[[Path], list[Probe]]:
         found: list[Probe] = []
         for name in (str(item.name.value) for item in items(path) if isinstance(item, tree.Model)):
             spec = name if path.parent.name in KINDS else f"{path}:{name}"
-            smaller = {} if path.stem == "probes" else SMALLER.get(name, {"layers": 2})
+            stacked = path.stem != "probes" and "layers" in archspec.load(spec).hyperparameters
+            smaller = SMALLER.get(name, {"layers": 2} if stacked else {})
             for overrides in (smaller, UNEVEN.get(name)):
                 if overrides is not None:
                     found.append(Probe(spec, overrides, list(outcome(spec, overrides))))
