@@ -17,13 +17,21 @@ EXAMPLES = [f"specs/std/examples.arch:small-{name}" for name in ("decoder", "vis
 SIZES = [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 48]
 
 
+DECIDING = {
+    "conv-bert-base": ["kernel", "ratio", "heads", "groups"],
+    "poolformer-s12": ["stages", "pool"],
+    "resnet-18": ["embedding", "shrinks"],
+}
+"""Kernels that must be odd, a number that is an index, and sizes that decide on heads or on a shortcut."""
+
+
 def integers(spec: str) -> dict[str, int]:
     """The hyperparameters that can be left open: integers, but for a period, which decides what each round does, and
     those that decide which stages of Swin shift their windows or are multiplied by a real number there. In wav2vec 2.0,
     one size would have to be divisible by two others.
     """
     values = archspec.load(spec).hyperparameters
-    closed = {"period", "dense_layers"}
+    closed = {"period", "dense_layers", *DECIDING.get(spec, ())}
     if "depths" in values:
         closed |= {"image", "patch", "window", "hidden"}
     if "position_groups" in values:

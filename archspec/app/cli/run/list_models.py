@@ -19,7 +19,7 @@ from archspec.pipeline.tables import load_table
 
 
 def run(options: Namespace) -> int:
-    """Write the bundled models, those of a kind, or those that match a word, with their counts, grouped by family."""
+    """Write the bundled models, or a selection of them, with their parameter counts, grouped by kind and family."""
     models = read_index() or [*_compile_models()]
     specs, word = resources.specs_root(), options.word
     kinds = {file: resources.bundled_kind(specs, file) for file in dict.fromkeys(model.file for model in models)}
