@@ -1,6 +1,7 @@
-"""The figures of docs/comparison.md: parameters, multiply-accumulates, time and memory of archspec and of other tools.
+"""The figures of docs/comparison.md and README: parameters, multiply-accumulates, time and memory of archspec and of
+other tools.
 
-The page says which packages this needs. `--write` replaces the tables of the page.
+The page says which packages this needs. `--write` replaces the tables, `--only` is for some of them.
 """
 
 from __future__ import annotations
@@ -17,14 +18,33 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from other_tools import SEQ, TOOLS, version_of
+from other_tools import MODELS as CASES
+from other_tools import SEQ, TOOLS, image_module, image_shape, is_text, version_of
 
 import archspec
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "comparison.md"
+PAGES = [ROOT / "docs" / "comparison.md", ROOT / "README.md"]
 MODELS = ["bert-base-uncased", "gpt2", "t5-small"]
+WITH_DEFAULTS = ["BERT-base", "small Llama", "small Mixtral"]
 LARGE = "llama-3.1-405b"
+
+EXAMPLES = [
+    ("torchinfo", "ResNet-152", "11.51 G", "resnet-152"),
+    ("thop", "ResNet-50", "4.14 G", "resnet-50"),
+    ("ptflops", "ResNet-50", "4.09 G", "resnet-50"),
+    ("ptflops", "ViT-B/16", "16.86 G", "vit-base-patch16-224"),
+    ("calflops", "AlexNet", "2.1426 G", None),
+    ("calflops", "Chinese RoBERTa", "33.52 G, 11.17 G", {"model_type": "bert", "vocab_size": 21128}),
+    ("fvcore", "a small network", "274,656", None),
+    ("torchsummary", "VGG16", "138,357,544 parameters", None),
+]
+"""The example in the documentation of a tool: the model, the multiply-accumulates printed there, and a spec of the
+model; None for one that is lifted.
+"""
+
+NOT_MACS = ("transformers", "torchsummary", "onnx")
+"""Tools that report no multiply-accumulates."""
 
 LABELS = {
     "transformers": "`num_parameters()` of `transformers` {}, meta device",
@@ -67,14 +87,14 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in (head, rules, *rows))
 
 
-def figures() -> dict[str, dict[str, Any]]:
+def figures(names: Sequence[str], left_out: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
     """Return what each installed tool reports for each model."""
     found: dict[str, dict[str, Any]] = {}
-    for tool in TOOLS:
+    for tool in [tool for tool in TOOLS if tool not in left_out]:
         if version_of(tool) is None:
             print(f"{tool}: not installed", file=sys.stderr)
             continue
-        command = [sys.executable, str(ROOT / "benchmarks" / "other_tools.py"), tool, *MODELS]
+        command = [sys.executable, str(ROOT / "benchmarks" / "other_tools.py"), tool, *names]
         out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
         found[tool] = json.loads(out)
         print(tool, found[tool], file=sys.stderr)
@@ -102,6 +122,51 @@ def _against(value: float | None, ours: int) -> str:
     if value is None:
         return "error"
     return f"{round(value):,}" + ("" if value == ours else f" ({(value - ours) / ours:+.2%})".replace("%", " %"))
+
+
+def with_defaults() -> dict[str, str]:
+    """Return the tables of multiply-accumulates with the attention and experts that `transformers` computes by default:
+    of all tools, and of three in short.
+    """
+    ours: dict[str, int] = {}
+    for name in WITH_DEFAULTS:
+        case = CASES[name]
+        config = {"model_type": case.config.removesuffix("Config").lower(), "architectures": [case.cls], **case.fields}
+        ours[name] = archspec.cost(archspec.load(config), batch=1, seq=case.seq).work.macs
+    reports = figures(WITH_DEFAULTS, NOT_MACS)
+    rows = [["**archspec**", *(f"{ours[name]:,}" for name in WITH_DEFAULTS)]]
+    short: list[list[str]] = [["archspec", *(f"**{ours[name]:,}**" for name in WITH_DEFAULTS)]]
+    for tool, values in reports.items():
+        label = LABELS.get(tool, f"{tool} {{}}").format(version_of(tool))
+        cells = [_against(values[name].get("macs"), ours[name]) for name in WITH_DEFAULTS]
+        rows.append([label, *cells])
+        if tool in ("flop_counter", "fvcore", "thop"):
+            short.append([label, *[cell.partition("(")[2].removesuffix(")") or cell for cell in cells]])
+    head = ["", *WITH_DEFAULTS]
+    return {"defaults": table(head, rows), "wrong": table(head, short)}
+
+
+def examples() -> dict[str, str]:
+    """Return the table of the authors' own examples: as printed by them, run here, and by archspec."""
+    rows: list[list[str]] = []
+    for tool, name, printed, spec in EXAMPLES:
+        report = figures([name], [other for other in TOOLS if other != tool])
+        if tool not in report:
+            continue
+        model = archspec.load(spec) if spec else archspec.loads(lifted(name))
+        key = "parameters" if "parameters" in printed else "macs"
+        work = archspec.cost(model, batch=1, seq=SEQ if is_text(name) else None).work
+        ours = work.macs if key == "macs" else model.params.total
+        label = LABELS.get(tool, f"{tool} {{}}").format(version_of(tool))
+        rows.append([f"{label}: {name}", printed, _against(report[tool][name].get(key), ours), f"{ours:,}"])
+    return {"examples": table(["", "in its documentation", "run here", "archspec"], rows)}
+
+
+def lifted(name: str) -> str:
+    """Return the spec of a model of images."""
+    import torch
+
+    return archspec.lift(image_module(name).eval(), (torch.zeros(2, *image_shape(name)),))
 
 
 def formulas() -> tuple[dict[str, int], dict[str, int], dict[str, int], dict[str, int]]:
@@ -140,31 +205,45 @@ def speed() -> str:
 
 
 def replaced(page: str, blocks: dict[str, str]) -> str:
-    """Return a page with other generated blocks."""
+    """Return a page with other generated blocks, where it has them."""
     for name, block in blocks.items():
         pattern = rf"(<!-- {name} -->\n).*?(\n<!-- end -->)"
-        page, number = re.subn(pattern, lambda match, block=block: match[1] + block + match[2], page, flags=re.DOTALL)
-        assert number == 1, name
+        page = re.sub(pattern, lambda match, block=block: match[1] + block + match[2], page, flags=re.DOTALL)
     return page
+
+
+def counted() -> dict[str, str]:
+    """Return the tables of parameters and multiply-accumulates."""
+    parameters, macs, by_hand, tokens = formulas()
+    reports = figures(MODELS)
+    return {
+        "parameters": counts(
+            reports, "parameters", parameters, ("12 x layers x width^2 + vocabulary x width", by_hand)
+        ),
+        "macs": counts(reports, "macs", macs, ("parameters x tokens (half of the rule 2 N D)", tokens)),
+    }
+
+
+def timed() -> dict[str, str]:
+    """Return the table of time and memory."""
+    machine = f"Python {platform.python_version()}, PyTorch {version_of('flop_counter')}, {os.cpu_count()} cores."
+    return {"speed": f"{speed()}\n\n{machine}"}
+
+
+PARTS = {"counts": counted, "defaults": with_defaults, "examples": examples, "speed": timed}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="replace the tables of docs/comparison.md")
-    write = parser.parse_args().write
-    parameters, macs, by_hand, tokens = formulas()
-    times = speed()
-    found = figures()
-    machine = f"Python {platform.python_version()}, PyTorch {version_of('flop_counter')}, {os.cpu_count()} cores."
-    blocks = {
-        "parameters": counts(found, "parameters", parameters, ("12 x layers x width^2 + vocabulary x width", by_hand)),
-        "macs": counts(found, "macs", macs, ("parameters x tokens (half of the rule 2 N D)", tokens)),
-        "speed": f"{times}\n\n{machine}",
-    }
-    if write:
-        PAGE.write_text(replaced(PAGE.read_text(encoding="utf-8"), blocks), encoding="utf-8")
-    else:
-        print(*blocks.values(), sep="\n\n")
+    parser.add_argument("--write", action="store_true", help="replace the tables of docs/comparison.md and README.md")
+    parser.add_argument("--only", choices=PARTS, help="one of the parts")
+    options = parser.parse_args()
+    for part, tables in PARTS.items():
+        if options.only in (None, part):
+            blocks = tables()
+            print(*blocks.values(), sep="\n\n")
+            for page in PAGES if options.write else ():
+                page.write_text(replaced(page.read_text(encoding="utf-8"), blocks), encoding="utf-8")
 
 
 if __name__ == "__main__":

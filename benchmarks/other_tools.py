@@ -1,7 +1,7 @@
 """The figures of another tool for models of transformers: `python benchmarks/other_tools.py TOOL MODEL...`.
 
 Prints JSON for each model: `parameters` and `macs`, or the `error` of the tool. Each tool has its own process, because
-some of them change PyTorch. Attention is "eager", which all tools can follow best; the weights are random.
+some of them change PyTorch. The weights are random.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import logging
 import re
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 SEQ = 128
@@ -27,13 +28,47 @@ LLAMA_405B: dict[str, Any] = {
     "num_key_value_heads": 8,
 }
 
-MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "bert-base-uncased": ("BertModel", "BertConfig", {}),
-    "gpt2": ("GPT2LMHeadModel", "GPT2Config", {"use_cache": False}),
-    "t5-small": ("T5ForConditionalGeneration", "T5Config", {"use_cache": False}),
-    "llama-3.1-405b": ("LlamaForCausalLM", "LlamaConfig", LLAMA_405B),
+SMALL: dict[str, Any] = {
+    "vocab_size": 32000,
+    "hidden_size": 512,
+    "intermediate_size": 1408,
+    "num_hidden_layers": 8,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 2,
+    "use_cache": False,
 }
-"""The class, and the fields of its configuration that differ from the defaults."""
+
+
+class Case(NamedTuple):
+    """A class, the fields of its configuration that differ from the defaults, its attention, and the length of texts.
+
+    Most tools follow attention best if it is "eager"; the default of `transformers` is "sdpa". A model of torchvision
+    has an image of 224 x 224 pixels in place of a text.
+    """
+
+    cls: str
+    config: str = "torchvision"
+    fields: Mapping[str, Any] = MappingProxyType({})
+    attention: str = "eager"
+    seq: int = SEQ
+
+
+MODELS = {
+    "bert-base-uncased": Case("BertModel", "BertConfig"),
+    "gpt2": Case("GPT2LMHeadModel", "GPT2Config", {"use_cache": False}),
+    "t5-small": Case("T5ForConditionalGeneration", "T5Config", {"use_cache": False}),
+    "llama-3.1-405b": Case("LlamaForCausalLM", "LlamaConfig", LLAMA_405B),
+    "BERT-base": Case("BertModel", "BertConfig", {}, "sdpa", 512),
+    "small Llama": Case("LlamaForCausalLM", "LlamaConfig", SMALL, "sdpa", 512),
+    "small Mixtral": Case("MixtralForCausalLM", "MixtralConfig", SMALL, "sdpa", 512),
+    "ResNet-152": Case("resnet152"),
+    "ResNet-50": Case("resnet50"),
+    "ViT-B/16": Case("vit_b_16"),
+    "VGG16": Case("vgg16"),
+    "AlexNet": Case("alexnet"),
+    "Chinese RoBERTa": Case("BertModel", "BertConfig", {"vocab_size": 21128}),
+    "a small network": Case("small_network", "here"),
+}
 
 
 class Figures(NamedTuple):
@@ -43,23 +78,52 @@ class Figures(NamedTuple):
     macs: float | None
 
 
+def small_network() -> Any:
+    """Return the network in the documentation of fvcore, by the figures of its layers."""
+    from torch import nn
+
+    convolutions = [nn.Conv2d(1, 6, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 3), nn.ReLU(), nn.MaxPool2d(2)]
+    linear = [nn.Flatten(), nn.Linear(576, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10)]
+    return nn.Sequential(*convolutions, *linear)
+
+
+def image_module(name: str) -> Any:
+    if MODELS[name].config == "here":
+        return globals()[MODELS[name].cls]()
+    import torchvision
+
+    return getattr(torchvision.models, MODELS[name].cls)().eval()
+
+
+def is_text(name: str) -> bool:
+    return MODELS[name].config not in ("torchvision", "here")
+
+
 def module(name: str, device: str = "cpu") -> Any:
-    """Return a module of transformers with random weights, or with none on the device `meta`."""
+    """Return a module with random weights, or with none on the device `meta`."""
+    if not is_text(name):
+        return image_module(name)
     import torch
     import transformers
 
-    cls, config, fields = MODELS[name]
+    case = MODELS[name]
     with torch.device(device):
-        made = getattr(transformers, cls)._from_config(
-            getattr(transformers, config)(**fields), attn_implementation="eager"
+        made = getattr(transformers, case.cls)._from_config(
+            getattr(transformers, case.config)(**case.fields), attn_implementation=case.attention
         )
     return made.eval()
 
 
-def inputs(name: str, device: str = "cpu") -> dict[str, Any]:
+def image_shape(name: str) -> tuple[int, ...]:
+    return (1, 32, 32) if name == "a small network" else (3, 224, 224)
+
+
+def inputs(name: str) -> dict[str, Any]:
     import torch
 
-    ids = torch.ones(1, SEQ, dtype=torch.long, device=device)
+    if not is_text(name):
+        return {"input" if name == "a small network" else "x": torch.zeros(1, *image_shape(name))}
+    ids = torch.ones(1, MODELS[name].seq, dtype=torch.long)
     return {"input_ids": ids, "decoder_input_ids": ids} if name == "t5-small" else {"input_ids": ids}
 
 
@@ -106,10 +170,14 @@ def torchinfo(name: str) -> Figures:
 
 
 def torchsummary(name: str) -> Figures:
+    from contextlib import redirect_stdout
+    from io import StringIO
+
     from torchsummary import summary
 
-    summary(module(name), (SEQ,), device="cpu")  # prints what it finds
-    return Figures(None, None)
+    with redirect_stdout(StringIO()) as printed:
+        summary(module(name), (MODELS[name].seq,) if is_text(name) else image_shape(name), device="cpu")
+    return Figures(int(printed.getvalue().split("Total params: ")[1].split()[0].replace(",", "")), None)
 
 
 def fvcore(name: str) -> Figures:
@@ -125,7 +193,7 @@ def ptflops(name: str) -> Figures:
 
     macs, parameters = get_model_complexity_info(
         module(name),
-        (SEQ,),
+        (MODELS[name].seq,),
         input_constructor=lambda _: inputs(name),
         as_strings=False,
         print_per_layer_stat=False,

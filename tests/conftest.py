@@ -20,8 +20,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write tests/golden anew from what is produced now")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, obj: object) -> list[pytest.Item] | None:
+    """Do not list slow tests, which have thousands of cases, in the everyday suite."""
+    markers = [*collector.iter_markers("slow"), *[m for m in getattr(obj, "pytestmark", ()) if m.name == "slow"]]
+    is_everyday = collector.config.option.markexpr == "not slow" and "::" not in "".join(collector.config.args)
+    return [] if markers and is_everyday and callable(obj) else None
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave slow tests of further bundled models and further random configurations to `-m exhaustive`."""
+    """Leave slow tests of further bundled models and further random configurations to `-m exhaustive`, and all but some
+    cases of `sampled` tests to `-m slow`, unless `-k` chooses, or all golden files are renewed.
+    """
     models = frozenset(archspec.models()) - bundled.SLOW
     files = {file for file, _ in bundled_models()} - {file for file, name in bundled_models() if name in bundled.SLOW}
     for item in items:
@@ -30,11 +41,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         stem = Path(str(params.get("path", params.get("spec", "")))).stem
         if item.get_closest_marker("slow") and (named or stem in files):
             item.add_marker("exhaustive")
+    if not config.option.keyword and not config.option.update_golden:
+        leave_some_every_day(items)
     if "exhaustive" in config.option.markexpr:
         return
     left = [item for item in items if item.get_closest_marker("exhaustive")]
     config.hook.pytest_deselected(items=left)
     items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
+
+
+def leave_some_every_day(items: list[pytest.Item]) -> None:
+    """Mark the cases of tests that are `sampled(count)` as slow, except for COUNT at equal distances."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled") and not item.get_closest_marker("slow"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for group in cases.values():
+        marker = group[0].get_closest_marker("sampled")
+        count = marker.args[0] if marker else len(group)
+        everyday = {number * len(group) // count for number in range(count)}
+        for number, item in enumerate(group):
+            if number not in everyday:
+                item.add_marker("slow")
 
 
 def pytest_configure(config: pytest.Config) -> None:

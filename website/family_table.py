@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from archspec.core.diagnostics import Report, Source
-from archspec.core.resources import bundled_files, bundled_path, specs_root
+from archspec.core.resources import bundled_files, bundled_kind, bundled_path, specs_root
 from archspec.language.syntax import tree
 from archspec.pipeline.files import parse_cached
+from archspec.pipeline.index import read_index
 
 
 class Family(NamedTuple):
-    """A bundled spec with models: its text, its first paragraph, and what it imports from other families by file."""
+    """A bundled spec with models: its text, its first paragraph, and what it imports from other families by file.
+
+    `year` is the first that the first paragraph names, 0 for none.
+    """
 
     name: str
+    kind: str
     text: str
     about: str
+    year: int
     models: list[str]
     parents: dict[str, list[str]]
+
+
+@cache
+def sizes() -> dict[str, int]:
+    """Return the parameters of the bundled models by name."""
+    models = read_index()
+    assert models is not None, "specs/index.json is not current"
+    return {model.name: model.params.total for model in models}
 
 
 @cache
@@ -36,7 +51,10 @@ def families() -> dict[str, Family]:
             if isinstance(item, tree.Import) and item.source.partition("/")[0] != "std":
                 parents.setdefault(item.source, []).extend(imported.name for imported in item.names)
         if models:
-            found[name] = Family(name, text, _first_paragraph(text), models, parents)
+            about = _first_paragraph(text)
+            years = re.findall(r"\b(?:19|20)\d\d\b", about)
+            kind = bundled_kind(specs_root(), name)
+            found[name] = Family(name, kind, text, about, int(years[0]) if years else 0, models, parents)
     for family in found.values():
         for parent in family.parents.keys() - found.keys():  # which has no page
             del family.parents[parent]

@@ -18,6 +18,7 @@ from mkdocs.utils import get_relative_url
 sys.path.insert(0, str(Path(__file__).parent))
 
 import families
+import workbench
 from examples import FENCE
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ ROOT = Path(__file__).parent.parent
 HERE = ROOT / "website"
 
 ELSEWHERE = {
-    "index.md": "README.md",
+    "index.md": "website/playground/home.md",
+    "start.md": "docs/README.md",
+    "overview.md": "README.md",
     "changelog.md": "CHANGELOG.md",
     "benchmarks.md": "benchmarks/README.md",
     "playground.md": "website/playground/playground.md",
@@ -49,7 +52,8 @@ RUN = (
 )
 EXAMPLES = json.loads(Path(os.environ["EXAMPLES"]).read_text())
 """The runnable examples of each page, by path."""
-HEADING = re.compile(r"^## (\w+)$", re.MULTILINE)
+GENERATED = "This page is generated from the specs"
+"""Where the page of models has the cards of families in place of its tables."""
 LOCAL_IMPORT = re.compile(r'^import "', re.MULTILINE)
 
 
@@ -78,7 +82,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     if not page.file.src_uri.startswith("families/"):
         markdown = LINK.sub(partial(_link, folder=Path(source).parent, page=page.file.src_uri), markdown)
     if page.file.src_uri == "models.md":
-        markdown = HEADING.sub(r"\g<0>\n\n[Spec, costs and differences](families/\1.md)", markdown)
+        script = f'<script type="module" src="{get_relative_url("gallery.js", page.url)}"></script>'
+        cards = families.gallery(get_relative_url("families/", page.url))
+        return f"{markdown[: markdown.index(GENERATED)]}{cards}{script}\n"
     playground = get_relative_url("playground/", page.url)
     runnable = EXAMPLES.get(str(ROOT / source), [])
     numbers = {example["place"]: number for number, example in enumerate(runnable)}
@@ -102,6 +108,18 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
     markdown = FENCE.sub(fence, markdown)
     return f"{markdown}\n\n{_scripts(runnable, playground)}" if 'class="run"' in markdown else markdown
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Put the live example into the home page and the playground."""
+    for kind in ("home", "playground"):
+        mark = f'<div id="workbench-{kind}"></div>'
+        if mark in html:
+            folder = get_relative_url("playground/", page.url)
+            start = f'<script>var worker = new Worker("{folder}worker.js", {{type: "module"}})</script>'
+            script = f'<script type="module" src="{folder}workbench.js"></script>'
+            html = html.replace(mark, f"{workbench.render(kind)}{start}{script}")
+    return html
 
 
 def packed(text: str) -> str:

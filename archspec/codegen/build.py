@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from archspec.codegen.file import file_text
 from archspec.codegen.specialization import translate
 from archspec.codegen.stand_in import recording
-from archspec.core.diagnostics import make_error
+from archspec.core.diagnostics import internal_error, make_error
 from archspec.ir.module import LocatedTensor, canonical_name, find_member
 from archspec.pipeline.model import Model, get_compilation
 
@@ -53,8 +53,7 @@ def check_tensors(module: TensorOwner, torch: ModuleType | SimpleNamespace, mode
     """Raise ArchError (`internal`) unless the tensors of a module are those of the model. `torch` is its library."""
     difference = _difference(module, torch, model)
     if difference is not None:
-        problem = f"the PyTorch module of {model.name} differs from the spec: {difference}"
-        raise make_error("internal", f"{problem}; this is a bug in archspec; please report it")
+        raise internal_error(f"the PyTorch module of {model.name} differs from the spec: {difference}")
 
 
 def _difference(module: TensorOwner, torch: ModuleType | SimpleNamespace, model: Model) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, cast
 
@@ -24,7 +24,9 @@ _DESCRIPTIONS = {
     "os.PathLike": "a path",
     "Mapping": "a mapping",
     "Sequence": "a list",
+    "Collection": "a list",
     "Model": "a compiled model",
+    "Device": "a Device",
     "Table": "a table",
     "SelectionRule": "a SelectionRule",
     "nn.Module": "a module of PyTorch",
@@ -88,10 +90,10 @@ def _is_option(base: str, parameters: str, value: object) -> bool:
             key, _, item = parameters.partition(", ")
             pairs = cast("Mapping[object, object]", value).items()
             return all(_is_accepted(key, name) and _is_accepted(item, entry) for name, entry in pairs)
-        case "Sequence":
-            if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+        case "Sequence" | "Collection":
+            if not isinstance(value, Sequence if base == "Sequence" else Collection) or isinstance(value, str | bytes):
                 return False
-            return all(_is_accepted(parameters, item) for item in cast("Sequence[object]", value))
+            return all(_is_accepted(parameters, item) for item in cast("Collection[object]", value))
         case _:
             names = [kind.__name__ for kind in type(value).__mro__]  # classes that this module cannot import
             return base not in _DESCRIPTIONS or base.rpartition(".")[2] in names

@@ -224,6 +224,11 @@ def make_error(
     return ArchError([Diagnostic(code, message, span, notes, help)])
 
 
+def internal_error(message: str) -> ArchError:
+    """Return an ArchError about a contradiction in archspec itself, for the caller to raise."""
+    return make_error("internal", f"{message}; this is a bug in archspec; please report it")
+
+
 def missing_package_error(message: str, extra: str) -> ArchError:
     """Return an ArchError about a package that an extra adds, for the caller to raise."""
     return make_error("missing-package", message, help=install_hint(extra))

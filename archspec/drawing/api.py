@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from archspec.core.algebra import symbols
 from archspec.drawing.layout.layout import IsOpen
-from archspec.drawing.plan.expand import collapse_plan, expand
+from archspec.drawing.plan.expand import expand
 from archspec.drawing.plan.labels import annotate
-from archspec.drawing.plan.opening import opened_nodes
+from archspec.drawing.plan.opening import collapse_plan, opened_nodes
 from archspec.drawing.plan.plan import Node, Plan, RoleShare
 from archspec.drawing.svg.paint import Coloring, Paint
 from archspec.drawing.svg.svg import svg
 from archspec.drawing.svg.theme import THEMES
+from archspec.ir.index_ranges import dimensions
 from archspec.ir.module import gc_paused
 from archspec.ir.structure.parts import ExpertsFacts, Part
 from archspec.pipeline.model import Model, get_compilation
@@ -27,8 +27,7 @@ def build_plan(model: Model, *, fold: bool = True) -> Plan:
     module = compilation.body.module
     entry_labels = module.entry_labels if module is not None else {}
     plan.labels = {name: label for name, label in entry_labels.items() if name in plan.hyperparameters}
-    shapes = [type.shape for _, type in compilation.body.inputs]
-    plan.dimensions = list(dict.fromkeys(name for shape in shapes for size in shape for name in sorted(symbols(size))))
+    plan.dimensions = dimensions(compilation.body.inputs)
     counts: dict[str | None, int] = {}
     for tensor in model.tensors:
         counts[tensor.role] = counts.get(tensor.role, 0) + tensor.params

@@ -54,6 +54,16 @@ Part: TypeAlias = "ReadPart | Share | None"
 """The part of a value that is read; None if the value is not read."""
 
 
+def share_of(number: int, part: Part, tokens: int = 1) -> int:
+    """Return the least number of elements, of `number`, that `tokens` with different choices read.
+
+    Rows of a table, and unknown parts, count as nothing.
+    """
+    if isinstance(part, Share):
+        return number * min(part.number * tokens, part.total) // part.total
+    return number if part == "whole" else 0
+
+
 class _Reads(Record):
     """The parts that a body reads: of its inputs, of tensors by relative name, and of modules that it applies.
 

@@ -16,8 +16,19 @@ from archspec.ir.ops import OPS, Interval, Op, OpError, Settings
 from archspec.ir.ops.check import is_list
 from archspec.ir.work import operand_type
 
-Range: TypeAlias = Interval | None
-"""The minimum and maximum integer in a tensor; None if they do not follow from sizes alone."""
+
+class IndexRange(Record):
+    """The minimum and maximum integer in a tensor; some contents of inputs reach them, all unless `depends_on_data`."""
+
+    low: int
+    high: int
+    depends_on_data: bool = False
+
+
+Range: TypeAlias = IndexRange | None
+"""None if the integers do not follow from sizes alone."""
+
+_BOOLEANS = IndexRange(0, 1, True)
 
 
 def validate_sizes(model: str, dimensions: list[str], requested: Mapping[str, object]) -> dict[str, int]:
@@ -103,7 +114,7 @@ class SizeCheck:
             op, types = OPS[call.type], [operand_type(operand, body.types) for _, operand in call.inputs]
             if is_new:
                 self.check_operation(call, types)
-            ranges = [(0, 1) if type and type.dtype == "bool" else r for r, type in zip(ranges, types, strict=True)]
+            ranges = [_BOOLEANS if type and type.dtype == "bool" else r for r, type in zip(ranges, types, strict=True)]
             self._check_indices(call, ranges, types)
             return [self.interval(op, call, ranges), *[None] * (len(call.outputs) - 1)]
 
@@ -133,33 +144,39 @@ class SizeCheck:
             raise self._size_error(f"the sizes of `{call.type}` are undefined: {error}", call.span) from None
 
     def _check_indices(self, call: Call, ranges: list[Range], types: list[Type | None]) -> None:
-        """Check that indices are within the axes from which they select."""
+        """Check that indices are within the axes from which they select.
+
+        Indices that depend on data are checked against axes of fixed size only.
+        """
         inputs = OPS[call.type].inputs
-        for entry, interval in zip(inputs, ranges, strict=False):
-            if not entry.indexes or interval is None:
+        for entry, range in zip(inputs, ranges, strict=False):
+            if not entry.indexes or range is None:
                 continue
             table = types[[i.name for i in inputs].index(entry.indexes.split()[0])]
             assert table is not None
             axis = call.attributes.get("axis", 0)
             assert isinstance(axis, int)
-            self.check_index(interval, self._size(table.shape[axis]), call)
+            if isinstance(table.shape[axis], int) or not range.depends_on_data:
+                self.check_index(range, self._size(table.shape[axis]), call)
 
-    def check_index(self, interval: Interval, rows: Dim, call: Call) -> None:
-        """Check that an interval of indices is within an axis of size `rows`."""
-        if isinstance(rows, int) and not 0 <= interval[0] <= interval[1] < rows:
-            index = interval[1] if interval[1] >= rows else interval[0]
+    def check_index(self, range: IndexRange, rows: Dim, call: Call) -> None:
+        """Check that a range of indices is within an axis of size `rows`."""
+        if isinstance(rows, int) and not 0 <= range.low <= range.high < rows:
+            index = range.high if range.high >= rows else range.low
             subject = f"`{self._location.address or call.type}`"
             message = f"{subject} is indexed with {index}, but its largest index is {rows - 1}"
             raise self._size_error(message, self._location.span or call.span)
 
     def interval(self, op: Op, call: Call, ranges: list[Range]) -> Range:
-        """Return the interval of the first result of an operation; its bounds are reached for some input."""
-        intervals = [r for r in ranges if r is not None]
-        if op.interval is None or len(intervals) < len(ranges):
+        """Return the range of the first result of an operation."""
+        bounds = [r for r in ranges if r is not None]
+        if op.interval is None or len(bounds) < len(ranges):
             return None
         result = self._substitute_type(call.outputs[0])
         assert result is not None
-        return op.interval(intervals, result, self._attributes(op.settings(call.attributes)))
+        intervals: list[Interval] = [(r.low, r.high) for r in bounds]
+        interval = op.interval(intervals, result, self._attributes(op.settings(call.attributes)))
+        return interval and IndexRange(*interval, any(r.depends_on_data for r in bounds))
 
     def _substitute_type(self, type: Type | None) -> Type | None:
         return type and Type(tuple([self._size(size) for size in type.shape]), type.dtype)
@@ -177,9 +194,9 @@ class SizeCheck:
         return self._size(value) if isinstance(value, Polynomial) else value
 
     def constant(self, value: object) -> Range:
-        """Return the interval of a constant operand."""
+        """Return the range of a constant operand."""
         value = self.value_of(value)
-        return (value, value) if isinstance(value, int) else None
+        return IndexRange(value, value) if isinstance(value, int) else None
 
     def _size_error(self, message: str, span: Span | None, help: str | None = None) -> ArchError:
         return make_error("bad-size", f"{self._prefix}, {message}", span, help=help)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import compress
 from typing import Any, TypeAlias, TypeVar, overload
 
 from archspec.core.record import Record, from_values
@@ -156,17 +154,6 @@ class Tensors(Sequence[Tensor]):
         result += values[used:]
         return result
 
-    def is_consistent(self) -> bool:
-        """Whether each repeat follows the tensors that it repeats and the previous repeat."""
-        end = 0
-        for address, original, start, stop, first in self.repeats:
-            if [*map(type, (address, original, start, stop, first))] != [str, str, int, int, int]:
-                return False
-            if not (end <= start < stop <= len(self) and first >= 0 and first + stop - start <= start):
-                return False
-            end = stop
-        return True
-
 
 class Params(Record):
     """Parameter counts, with tied tensors counted once; `total` = `trainable` + `frozen`."""
@@ -228,61 +215,32 @@ class Table(Record):
         return [*self._replace(tensors=self.tensors.distinct), self.repeats]
 
     @staticmethod
-    def from_data(data: Any) -> Table | None:
-        """Return the table that `to_data` converted; None for invalid data."""
-        try:
-            model, hyperparameters, overrides, params, tensors, buffers, modules, ties, *optional, repeats = data
-            unchecked, active, notes = optional
-            distinct = [Tensor(name, tuple(shape), *fields) for name, shape, *fields in tensors]
-            table = Table(
-                model,
-                dict(hyperparameters),
-                dict(overrides),
-                Params(*params),
-                Tensors(distinct, [Repeat(*row) for row in repeats]),
-                tuple([Buffer(name, tuple(shape)) for name, shape in buffers]),
-                tuple([ModuleRow(*row) for row in modules]),
-                dict(ties),
-                unchecked,
-                _parse_active(active),
-                tuple(notes),
-            )
-            return table if table.is_consistent() else None
-        except (TypeError, ValueError):
-            return None
+    def from_data(data: Any) -> Table:
+        """Return the table that `to_data` converted."""
+        model, hyperparameters, overrides, params, tensors, buffers, modules, ties, *optional, repeats = data
+        unchecked, active, notes = optional
+        distinct = [Tensor(name, tuple(shape), *fields) for name, shape, *fields in tensors]
+        return Table(
+            model,
+            hyperparameters,
+            overrides,
+            Params(*params),
+            Tensors(distinct, [Repeat(*row) for row in repeats]),
+            tuple([Buffer(name, tuple(shape)) for name, shape in buffers]),
+            tuple([ModuleRow(*row) for row in modules]),
+            ties,
+            unchecked,
+            _parse_active(active),
+            tuple(notes),
+        )
 
     def is_consistent(self) -> bool:
-        """Whether the fields have the right types and the tensors add up to the totals."""
+        """Whether the tensors add up to the totals."""
         total, trainable, frozen = self.params
-        if not self.tensors.is_consistent():
-            return False
         distinct = self.tensors.distinct
         counted = self.tensors.column([tensor.params for tensor in distinct])
-        texts = [self.model, *self.notes, *(text for row in (*self.modules, *self.buffer_ties.items()) for text in row)]
-        texts += [text for t in distinct for text in (t.name, t.layer, t.type)] + [b.name for b in self.buffers]
-        texts += [text for t in distinct for text in (t.tied_to, t.role) if text is not None]
-        numbers = [total, trainable, frozen, self.unchecked, *(n for b in self.buffers for n in b.shape)]
-        numbers += [n for t in distinct for n in (t.params, t.size, *t.shape)]
-        if self.active is not None:
-            used, without_tables, choices, runs = self.active
-            numbers += [used, without_tables, *(n for pair in (*choices, *runs) for n in pair)]
-            parts = Counter[tuple[int, int]]()
-            end = 0
-            for choice, length in runs:
-                if not (-1 <= choice < len(choices) and length > 0):
-                    return False
-                if choice >= 0:
-                    parts[choices[choice]] += sum(counted[end : end + length])
-                end += length
-            if end != len(counted) or count_active_parameters(total, parts) != used:
-                return False
-        return (
-            {type(text) for text in texts} == {str}
-            and {type(number) for number in numbers} == {int}
-            and {type(t.trainable) for t in distinct} <= {bool}
-            and sum(counted) == total == trainable + frozen
-            and sum(compress(counted, self.tensors.column([t.trainable for t in distinct]))) == trainable
-        )
+        trained = self.tensors.column([tensor.params if tensor.trainable else 0 for tensor in distinct])
+        return sum(counted) == total == trainable + frozen and sum(trained) == trainable
 
 
 def count_active_parameters(total: int, parts: Mapping[tuple[int, int], int]) -> int | None:

@@ -24,7 +24,7 @@ from archspec.compiler.evaluate.program import Program
 from archspec.compiler.literals import definition_names
 from archspec.compiler.resolve.files import Library
 from archspec.core.arguments import check_arguments
-from archspec.core.diagnostics import ArchError, Report, Source, StopCompilation, make_error
+from archspec.core.diagnostics import ArchError, Report, Source, StopCompilation, internal_error, make_error
 from archspec.ir.module import gc_paused
 from archspec.ir.table import PlainValue
 from archspec.language.syntax import tree
@@ -35,6 +35,7 @@ from archspec.pipeline.files import (
     new_library_and_program,
     open_model,
     parse_cached,
+    parse_uncached,
     remove_from_cache,
 )
 from archspec.pipeline.locate import Location, locate
@@ -120,13 +121,11 @@ def compile_text_in_folder(
 
     `label` is what diagnostics call the file. Raises ArchError as `load` does.
     """
-    from archspec.language.syntax.parse import parse
-
     report = Report()
     source = Source(label, text)
     library = Library(
         new_library_and_program()[0].specs,
-        lambda file, report: parse(file, report) if file is source else parse_cached(file, report),
+        lambda file, report: parse_uncached(file, report) if file is source else parse_cached(file, report),
     )
     with suppress(StopCompilation):
         own = library.define(source, report, folder=folder, root=root, path=label)
@@ -152,10 +151,7 @@ def _compile_node(
     report.sort()
     if report.failed or compiled is None:
         if not report.failed:
-            report.error(
-                "internal",
-                f"{spec} could not be compiled, but no error was reported; this is a bug in archspec; please report it",
-            )
+            raise internal_error(f"{spec} could not be compiled, but no error was reported")
         report.check()
     assert compiled is not None
     return Model(Compilation(compiled, program, loaded.unit, node, overrides), tuple(report.diagnostics))
@@ -163,7 +159,7 @@ def _compile_node(
 
 @check_arguments
 def import_config(
-    source: SpecLike, /, type: str | None = None, ignore: Sequence[str] = (), *, strict: bool = False
+    source: SpecLike | Location, /, type: str | None = None, ignore: Sequence[str] = (), *, strict: bool = False
 ) -> str:
     """Return the text of the spec that a configuration (a `config.json`, as `transformers` writes it) describes.
 

@@ -193,15 +193,20 @@ MAX_CACHED_CHARACTERS = 2**20
 _trees: dict[str, tree.File] = {}
 
 
+def parse_uncached(source: Source, report: Report) -> tree.File:
+    """Parse a source."""
+    from archspec.language.syntax.parse import parse  # imported late: most files are cached
+
+    return parse(source, report)
+
+
 def parse_cached(source: Source, report: Report) -> tree.File:
     """Parse a source, or return the cached tree if the same text was parsed without errors before."""
     text = source.text
     file = _trees.pop(text, None) or _read_cached_tree(text)
     if file is None:
-        from archspec.language.syntax.parse import parse
-
         before = len(report.diagnostics)
-        file = parse(source, report)
+        file = parse_uncached(source, report)
         if len(report.diagnostics) > before:
             return file
         cache.write("tree", text, store.dump(file))
@@ -214,9 +219,4 @@ def parse_cached(source: Source, report: Report) -> tree.File:
 def _read_cached_tree(text: str) -> tree.File | None:
     """Return the tree of a text from the cache on disk."""
     stored = cache.read("tree", text)
-    if stored is None:
-        return None
-    try:
-        return store.load(stored)
-    except ValueError:
-        return None
+    return None if stored is None else store.load(stored)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from archspec.compiler.elaborate.models import CompiledModel, compile_without_optional
 from archspec.compiler.evaluate.values import to_plain
 from archspec.core.arguments import check_arguments
-from archspec.core.diagnostics import Diagnostic, Report, StopCompilation, make_error
+from archspec.core.diagnostics import Diagnostic, Report, StopCompilation, internal_error, make_error
 from archspec.ir.fold import has_choices
 from archspec.ir.module import Body, BodyCache, Type, gc_paused
 from archspec.ir.table import Buffer, HyperparameterValues, Params, PlainValue, Table, Tensor
@@ -60,7 +61,6 @@ class Compilation:
         self.overrides = overrides
         self.values = compiled.hyperparameters
         self.body = compiled.body
-        self._table: Table | None = None
 
     def body_without_optional_inputs(self) -> Body:
         """Compile the computation of the model without optional inputs."""
@@ -82,16 +82,21 @@ class Compilation:
 
         return trace_model(self.unit, self.node, self.overrides, self.values, specialized)
 
-    @property
+    @cached_property
     def table(self) -> Table:
         """The tensors, buffers, modules and totals as plain data."""
-        if self._table is None:
-            table = build_model_table(self.compiled, self.overrides)
-            notes = [*self.unit.notes]
-            if self.unit.default_architecture is not None:
-                notes.append(_describe_default_architecture(self.unit.default_architecture, table))
-            self._table = table._replace(notes=(*table.notes, *notes))
-        return self._table
+        table = build_model_table(self.compiled, self.overrides)
+        notes = [*self.unit.notes]
+        if self.unit.default_architecture is not None:
+            notes.append(_describe_default_architecture(self.unit.default_architecture, table))
+        return table._replace(notes=(*table.notes, *notes))
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts of the model without its optional inputs."""
+        from archspec.ir.structure.read import read_parts
+
+        return read_parts(self.body_without_optional_inputs())
 
     def require_computation(self) -> None:
         """Raise ArchError if part of the computation of a configuration is not supported."""
@@ -156,9 +161,7 @@ class Model:
 
         They are read from its operations, for the model without its optional inputs.
         """
-        from archspec.ir.structure.read import read_parts
-
-        return read_parts(self._compilation.body_without_optional_inputs())
+        return self._compilation.parts
 
     @check_arguments
     def count(self, by: str | None = None, depth: int | None = None, *, rules: Sequence[SelectionRule] = ()) -> Count:
@@ -266,7 +269,7 @@ def _shared_table(compiled: CompiledModel) -> Table:
         roles = default_roles(compiled.body)
         table = build_table(compiled.name, compiled.module, {}, {}, roles)
     if not table.is_consistent():
-        raise make_error("internal", f"the tensors of {compiled.name} do not add up to its total; please report this")
+        raise internal_error(f"the tensors of {compiled.name} do not add up to its total")
     if has_choices(compiled.body):
         from archspec.ir.active import active_parameters
 

@@ -26,10 +26,9 @@ def load_table(
         return _table_of_checkpoint(location.path, overrides), ()
     key = _table_key(location, overrides) if location is not None else None
     stored = cache.read("table", key) if key is not None else None
-    table = Table.from_data(stored) if stored is not None else None
     omissions = location.omissions if location is not None else ()
-    if table is not None:
-        return table, omissions
+    if stored is not None:
+        return Table.from_data(stored), omissions
     from archspec.pipeline import compile  # the compiler, which a cached table does without
 
     if location is None:

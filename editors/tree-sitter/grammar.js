@@ -1,4 +1,4 @@
-// Written by `python -m archspec.language.highlight.generate` from grammars/arch.lark.
+// Written by `python editors/highlighting.py` from grammars/arch.lark.
 
 module.exports = grammar({
   name: "arch",

@@ -59,7 +59,7 @@ def test_what_other_tools_say_of_bert_differs_by_what_the_docs_say(seq: int) -> 
         2 * seq * params,
         2 * seq * params + 2 * attention,
     ]
-    page = (ROOT / "docs" / "costs.md").read_text()
+    page = (ROOT / "docs" / "comparison.md").read_text()
     column = 3 if seq == 512 else 4
     rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")]
     shown = {row[column - 1] for row in rows if len(row) == 5 and row[2][-1].isdigit() and "," in row[2]}

@@ -38,6 +38,7 @@ def test_attention_across_sequences_by_hand() -> None:
     assert cost.work.score_macs == cost.work.mix_macs == by_hand
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", each())
 def test_modules_and_trees_sum_to_the_total(name: str) -> None:
     model = archspec.load(name)
@@ -60,6 +61,7 @@ def test_modules_and_trees_sum_to_the_total(name: str) -> None:
             assert sum(work.macs for work in products) == cost.work.score_macs + cost.work.mix_macs
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", each())
 def test_a_formula_with_values_put_in_is_the_number(name: str) -> None:
     model = archspec.load(name)
@@ -101,6 +103,7 @@ BY_HAND: list[tuple[str, list[Type | None], dict[str, Any], int, int]] = [
     *((name, [INT, INT], {}, 0, 0) for name in ("add", "mul", "max")),
     *((name, [REAL, REAL], {}, 0, 0) for name in ("eq", "lt", "ge")),
     *((name, [BOOL, BOOL], {}, 0, 0) for name in ("and", "or")),
+    ("detach", [REAL], {}, 0, 0),
     ("div", [INT, INT], {}, 0, EACH),
     ("floor", [REAL], {}, 0, 0),
     ("real", [INT], {}, 0, 0),

@@ -6,7 +6,7 @@ import pytest
 
 import archspec
 from archspec import Type
-from archspec.analysis.cost.memory import FLOATS
+from archspec.analysis.cost.dtypes import FLOATS
 from archspec.ir.ops import OPS
 from archspec.ir.work import operation_work
 

@@ -28,3 +28,10 @@ def test_the_size_of_a_batch_is_1_unless_it_is_given(capsys: pytest.CaptureFixtu
     assert answer.matches[0].text == "matrix products, 2 per multiply-accumulate"
     with pytest.raises(archspec.ArchError, match="unknown dimension `batch` of net"):
         archspec.explain_flops(other, "96", batch=2, dims={"minibatch": 3})
+
+
+@pytest.mark.parametrize(("model", "published"), [("convnext-tiny", "4.5G"), ("resnet-18", "1.8G")])
+def test_published_flops_of_images_count_multiply_accumulates(model: str, published: str) -> None:
+    """Liu et al. (2022), table 1; He et al. (2016), table 1."""
+    (answer,) = archspec.explain_flops(model, published).answers
+    assert [match.text for match in answer.matches] == ["matrix products, 1 per multiply-accumulate"]

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.slow
 IDLE = "without the experts that a token does not use"
 READ = "without the experts that a token does not use, and the tables that are only read"
 WITH_HEAD = "with `discriminator_predictions` (`electra-small-discriminator-pretraining`)"
+WITHOUT_TABLES = "without the embedding tables"
 PLAIN: list[str] = []
 GPT_OSS_120B = {"layers": 36, "experts": 128}
 
@@ -44,6 +45,10 @@ PUBLISHED: list[tuple[str, dict[str, Any], list[tuple[str, list[str]]]]] = [
     ("vit-base-patch16-224", {}, [("86M", ["instead the model `vit-base-patch16-224-in21k`"])]),
     ("whisper-tiny", {}, [("38M", PLAIN)]),
     ("whisper-base", {}, [("73M", PLAIN)]),
+    ("jamba-v0.1", {}, [("52B", PLAIN), ("12B", [IDLE]), ("12B active", [IDLE])]),  # Lieber et al., 2024, section 1
+    ("recurrentgemma-2b", {}, [("2.7B", PLAIN), ("2.0B", [WITHOUT_TABLES])]),  # Botev et al., 2024, table 1
+    ("convnext-tiny", {}, [("28.6M", PLAIN), ("29M", PLAIN)]),  # Liu et al., 2022, tables 1 and 9
+    ("segformer-b0-ade", {}, [("3.8M", PLAIN)]),  # Xie et al., 2021, table 1
 ]
 
 

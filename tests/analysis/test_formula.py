@@ -82,6 +82,7 @@ def small_ones() -> list[object]:
     return [pytest.param(spec, marks=pytest.mark.slow) if spec in LARGE else spec for spec in each()]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("spec", [*small_ones(), *EXAMPLES, *KIN, ROOM])
 def test_all_values_in_the_stated_domain_compile_and_agree(spec: str) -> None:
     rng = random.Random(spec)

@@ -69,6 +69,7 @@ def check_against_numbers(spec: str, names: tuple[str, ...], times: int, seed: i
     return formula
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("spec", each(*EXAMPLES))
 def test_every_bundled_model_has_a_formula_in_all_its_integers(spec: str) -> None:
     check_against_numbers(spec, tuple(integers(spec)), 3)

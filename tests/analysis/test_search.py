@@ -16,6 +16,7 @@ import pytest
 from paths import read_spec
 
 import archspec
+from archspec import ArchError
 from archspec.testing import main
 
 numpy = pytest.importorskip("numpy")
@@ -172,6 +173,60 @@ def test_progress_is_told() -> None:
     told: list[tuple[int, int]] = []
     archspec.search("bert-base-uncased", {"layers": "1..20"}, progress=lambda *numbers: told.append(numbers))
     assert told[-1] == (20, 20)
+
+
+def test_times_are_those_of_cost(tmp_path: Path) -> None:
+    """In whole nanoseconds; a model that is memory bound, and one that is not."""
+    card = tmp_path / "card.json"
+    card.write_text('{"memory": 1e9, "bandwidth": 4e9, "peak": {"bfloat16": 1e11}}')
+    decode, train = f'time(device="{card}", past=20)', f'time(device="{card}", batch=2, seq=9, training=true)'
+    found = archspec.search(
+        "gpt2", {"layers": "1..4", "hidden": "[24, 96]"}, where=[f"{decode} < 1.5ms"], best=["params", f"-{train}"]
+    )
+    passes: list[dict[str, Any]] = [{"past": 20}, {"batch": 2, "seq": 9, "training": True}]
+    times: dict[tuple[object, object], list[archspec.Cost]] = {
+        (layers, hidden): [
+            archspec.cost(archspec.load("gpt2", layers=layers, hidden=hidden), dtype="bfloat16", device=card, **sizes)
+            for sizes in passes
+        ]
+        for layers in range(1, 5)
+        for hidden in (24, 96)
+    }
+    for design in found.designs:
+        step, training = times[design.values["layers"], design.values["hidden"]]
+        assert step.time is not None and training.time is not None
+        assert [*design.figures.values()][1:3] == [int(1e9 * x.time.seconds) for x in (step, training) if x.time]
+    satisfying = [name for name, (step, _) in times.items() if step.time and step.time.seconds < 0.0015]
+    assert found.tally.answers == len(satisfying) and 0 < len(satisfying) < 8
+
+
+def test_what_remains_of_a_device_is_that_of_fit(tmp_path: Path) -> None:
+    card = tmp_path / "card.json"
+    card.write_text('{"memory": 2.88e6}')
+    free = f'fit(device="{card}", context=30, batch=4)'
+    found = archspec.search("gpt2", {"layers": "1..9", "hidden": "[24]"}, where=[f"{free} >= 0"], best=["layers"])
+    (design,) = found.designs
+    fits = [archspec.fit(archspec.load("gpt2", layers=n, hidden=24), card, context=30, batch=4) for n in range(1, 10)]
+    assert [x.fits for x in fits] == [n <= design.values["layers"] for n in range(1, 10)] and found.tally.answers < 9
+    assert -fits[found.tally.answers - 1].missing in design.figures.values()
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ('fit(device="h100") > 0', "`fit` expects a number of positions: `fit(context = 1024)`"),
+        ('fit(device="h100", context=0) > 0', "`context` expects an integer of at least 1, found 0"),
+        ("time(seq=3) < 1", '`time` expects a device: `time(device = "h100")`'),
+        ('time(device="h10") < 1', "unknown device `h10`"),
+        ("time(device=100) < 1", "`device` expects a name or a file in quotes, found 100"),
+        ('time(device="h100", training=1) < 1', "`training` is true or false; found 1"),
+        ('time(device="h100", seq=3) < 1', "`time` needs sizes of the dimensions batch"),
+    ],
+)
+def test_times_that_are_refused(condition: str, message: str) -> None:
+    with pytest.raises(ArchError) as caught:
+        archspec.search("gpt2", {"layers": "1..4"}, where=[condition])
+    assert caught.value.diagnostics[0].message == message
 
 
 @pytest.mark.slow  # starts processes

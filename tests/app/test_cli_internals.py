@@ -62,6 +62,7 @@ def test_the_index_of_bundled_models_is_current() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_the_index_has_the_counts_of_all_bundled_models() -> None:
     assert generate.index_text() == (ROOT / "specs" / index.INDEX_FILE).read_text(encoding="utf-8")
 

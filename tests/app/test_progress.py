@@ -5,7 +5,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 
 import pytest
 
@@ -67,6 +67,17 @@ def test_the_line_vanishes_at_the_end(shown: progress.Progress) -> None:
     assert re.fullmatch(pattern, found.getvalue())
 
 
+def test_it_is_shown_while_standard_error_is_replaced(shown: progress.Progress) -> None:
+    with terminal() as found:
+        shown.begin("lifting a model")
+        found.wait("lifting a model, 0 s")
+        with redirect_stderr(io.StringIO()) as other:
+            shown.step = "checking"
+            found.wait("checking, 0 s       \r")
+        shown.end()
+    assert "\rchecking, 0 s       \r" in found.getvalue() and other.getvalue() == ""
+
+
 def test_what_is_done_at_once_is_not_shown(monkeypatch: pytest.MonkeyPatch, shown: progress.Progress) -> None:
     monkeypatch.setattr(progress, "FIRST_SECONDS", 60.0)
     with terminal() as found:
@@ -86,7 +97,7 @@ def test_only_terminals_that_can_return_show_it(monkeypatch: pytest.MonkeyPatch,
     assert running() == 0 and found.getvalue() == ""
 
 
-def test_a_terminal_that_is_gone_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_that_is_gone_does_not_matter() -> None:
     class Gone(Terminal):
         def write(self, text: str) -> int:
             raise OSError("gone")
@@ -94,5 +105,4 @@ def test_a_terminal_that_is_gone_does_not_matter(monkeypatch: pytest.MonkeyPatch
     closed = io.StringIO()
     closed.close()
     for stream in (Gone(), closed):
-        monkeypatch.setattr("sys.stderr", stream)
-        progress._write("text")
+        progress._write(stream, "text")

@@ -24,6 +24,7 @@ from archspec.testing import main
 TEXT = read_spec("stand_in_runs_text")
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", each())
 def test_every_bundled_model_is_compared(name: str) -> None:
     model = archspec.load(name)

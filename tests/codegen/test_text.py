@@ -73,6 +73,7 @@ def test_the_text_of_unusual_files(file: str, golden: Callable[[str, str], None]
     golden(f"torch/{file}.txt", "\n\n".join(body.partition("nn\n\n\n")[2] for body in bodies))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("file", [file for file in FILES if file not in ("everything", "further", "twice", "uses")])
 def test_texts_stay_those_that_slow_tests_run(file: str, golden: Callable[[str, str], None]) -> None:
     """By their checksums: what differs is to be looked at, and run by the slow tests."""
@@ -81,6 +82,7 @@ def test_texts_stay_those_that_slow_tests_run(file: str, golden: Callable[[str, 
     golden(f"torch/sums/{file}.txt", sums({name: build(f"{path}:{name}") for name in models}))
 
 
+@pytest.mark.slow
 def test_what_was_once_wrong_stays_what_slow_tests_run(golden: Callable[[str, str], None]) -> None:
     sources: dict[str, str] = {}
     for path in sorted((DATA / "faults").glob("*.arch")):

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 import reference
 from paths import read_spec
 from small import load
@@ -44,6 +45,7 @@ def test_values_are_those_of_evaluation() -> None:
     assert np.array_equal(outputs[0]["output"], outputs[1]["output"])
 
 
+@pytest.mark.slow
 def test_published_rates(golden: Callable[[str, str], None]) -> None:
     """The rates of the bundled models, as their configurations state them."""
     lines: list[str] = []

@@ -45,6 +45,7 @@ def work_of(name: str) -> tuple[Any, ...]:
     return (*work[::3], work.flops)
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("view", VIEWS, ids=view_id)
 @pytest.mark.parametrize("name", each())
 def test_every_view_is_acyclic_in_one_piece_and_sums_to_the_total(name: str, view: dict[str, Any]) -> None:

@@ -90,6 +90,7 @@ def test_mermaid_keeps_its_limits() -> None:
     )
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", each())
 def test_formats_are_the_same_without_networkx(name: str) -> None:
     model = archspec.load(name)

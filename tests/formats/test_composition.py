@@ -147,6 +147,11 @@ def test_what_a_part_does_not_have_is_an_error(specs: Path) -> None:
         assert read({"text_config": field}) == read({})
 
 
+def test_a_part_may_state_types_of_its_own(specs: Path) -> None:
+    pair(specs, "like: llama, types: [gemma]")
+    assert read({"text_config": {**TEXT, "model_type": "gemma"}}) == read({"text_config": TEXT})
+
+
 def test_fields_can_be_left_out_of_what_is_inherited(specs: Path) -> None:
     (specs / "configs" / "other.yaml").write_text(
         "like: llama\nwithout: [hidden_act, 'rope_parameters.*', max_position_embeddings, pretraining_tp]\n"
@@ -178,6 +183,23 @@ def test_a_part_is_chosen_by_its_type(specs: Path) -> None:
     with pytest.raises(ArchError, match='unsupported type of `text_config` for model type `pair`: "bert"') as caught:
         read({"text_config": {"model_type": "bert"}})
     assert caught.value.diagnostics[0].help == "supported: gemma2, llama, qwen2"
+
+
+def test_a_part_of_a_part_is_chosen_by_its_type(specs: Path) -> None:
+    (specs / "configs" / "pair.yaml").write_text(
+        "architectures: {PairModel: pair.Pair}\n"
+        "parts: {outer: {}, outer.text_config: {interface: words, default: llama, as: Text}}\n"
+        "fields: {outer.text_config.hidden_size: {sets: hidden, default: 64}}\n"
+    )
+    for type, name in (("llama", "Llama"), ("qwen2", "Qwen2")):
+        path = specs / "configs" / f"{type}.yaml"
+        path.write_text(path.read_text() + f"\ninterfaces: {{words: {type}.{name}}}\n")
+    for type, name in (("llama", "Llama"), ("qwen2", "Qwen2")):
+        assert f"Text = {name}(" in read({"outer": {"text_config": TEXT | {"model_type": type}}})
+    with pytest.raises(ArchError, match=r'unsupported type of `outer\.text_config` for model type `pair`: "bert"'):
+        read({"outer": {"text_config": {"model_type": "bert"}}})
+    with pytest.raises(ArchError, match="`outer` expects an object"):
+        read({"outer": 3})
 
 
 def test_fields_that_the_class_of_a_part_does_not_read_are_left_out(specs: Path) -> None:
@@ -224,6 +246,46 @@ def test_lists_by_layer_are_values(specs: Path) -> None:
     ):
         with pytest.raises(ArchError, match=message):
             read({**text, "layer_types": value})
+
+
+def test_values_of_single_layers_are_those_of_kinds(specs: Path) -> None:
+    field = "  per_layer_config.local.image_size: {sets: width, default: 5}\n"
+    kinds = "  layer_types: {sets: flags, items: {local: true, global: false}, length: Text.layers}\n"
+    path = specs / "configs" / "pair.yaml"
+    pair(specs, "like: llama")
+    text = path.read_text().replace("{sets: [height, width], default: 8, kind: size}", "{sets: height, default: 9}")
+    path.write_text(text + field + kinds)
+    layers = {"text_config": {"num_hidden_layers": 3}, "layer_types": ["local", "global", "local"]}
+
+    def widths(**fields: Any) -> str:
+        return read(layers | fields)
+
+    assert "width = 5" in widths()
+    assert "width = 6" in widths(per_layer_config={"0": {"image_size": 6}, "02": {"image_size": 6}})
+    assert "height = 9, width = 9" in widths(per_layer_config={})
+    assert "height = 7, width = 7" in widths(per_layer_config=None, image_size=7)
+    for overrides in (
+        {"0": {"image_size": 6}},
+        {"0": {"image_size": 6}, "2": {"image_size": 7}},
+        {"1": {"image_size": 6}},
+        {"0": {"scales": 6}, "2": {"scales": 6}},
+        {"3": {"image_size": 6}},
+        {"a": {"image_size": 6}},
+        [],
+    ):
+        with pytest.raises(ArchError, match="unsupported value of `per_layer_config`"):
+            widths(per_layer_config=overrides)
+
+
+def test_an_object_by_integers_is_a_list_of_pairs(specs: Path) -> None:
+    pair(specs, "like: llama", "  pairs: {sets: pairs, default: null, kind: pairs}\n")
+    (specs / "pair.arch").write_text(SPEC.replace("height = 8,", "height = 8, pairs = [[1, 2]],"))
+    assert "pairs = [[4, 3], [16, 5]]" in read({"pairs": {"4": 3, "16": 5}})
+    assert "pairs" not in read({"pairs": None})
+    wrong: list[Any] = [{}, [4], {"a": 3}, {"4": 0}, {"4": "3"}]
+    for value in wrong:
+        with pytest.raises(ArchError, match="`pairs` expects an object of positive integers by integers"):
+            read({"pairs": value})
 
 
 def test_numbers_can_be_zero_or_infinite(specs: Path) -> None:

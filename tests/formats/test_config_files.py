@@ -15,14 +15,6 @@ from archspec import ArchError, Diagnostic
 from archspec.testing import main
 
 PUBLISHED = sorted((DATA / "configs").glob("*.json"))
-EVERYDAY_TYPES = ("albert", "bart", "bert", "clip", "deberta-v2", "gpt2", "llama", "modernbert", "t5", "wav2vec2")
-
-
-def published() -> list[object]:
-    """Published configurations; every day, those of a few types."""
-    everyday = [json.loads(path.read_text())["model_type"] in EVERYDAY_TYPES for path in PUBLISHED]
-    found = zip(PUBLISHED, everyday, strict=True)
-    return [path if is_everyday else pytest.param(path, marks=pytest.mark.slow) for path, is_everyday in found]
 
 
 def write(folder: Path, config: Any, name: str = "small.json") -> str:
@@ -51,7 +43,8 @@ def codes(path: str) -> list[tuple[str, str]]:
 # What it gives --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", published(), ids=lambda p: p.stem)
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("path", PUBLISHED, ids=lambda p: p.stem)
 def test_a_published_configuration_gives_the_bundled_model(path: Path) -> None:
     ours, bundled = archspec.load(str(path)), archspec.load(path.stem)
     assert ours.name == path.stem

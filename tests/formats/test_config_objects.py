@@ -64,7 +64,7 @@ def test_no_configuration_class_declares_what_is_ignored_everywhere() -> None:
     """What a class declares may have an effect there; then its family declares it, too."""
     harmless = configuration() | generation() | tokenizers() | {"initializer_range", "gradient_checkpointing"}
     harmless |= {"layerdrop", "prefix"}
-    unread = {"eurobert": {"mask_token_id"}, "modernbert": {"cls_token_id", "sep_token_id"}}
+    unread = {"eurobert": {"mask_token_id"}, "xlm": {"mask_token_id"}, "modernbert": {"cls_token_id", "sep_token_id"}}
     unread |= {"hunyuan_v1_moe": {"sep_token_id"}, "modernbert-decoder": {"cls_token_id", "sep_token_id"}}
     for type in OBJECTS:
         family = mapping(type)

@@ -30,6 +30,7 @@ def test_activations_are_the_same(name: str, tmp_path: Path) -> None:
     assert (module(x) - expected).abs().max() <= 1e-14 * expected.abs().max()
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("type", TYPES)
 def test_defaults_are_those_of_the_configuration_class(type: str, tmp_path: Path) -> None:
     """With nothing said, with everything said as it is by default, and with each field left out."""

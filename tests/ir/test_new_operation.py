@@ -166,13 +166,29 @@ def test_pytorch_computes_the_same() -> None:
 
 # Names of operations --------------------------------------------------------------------------------------------------
 
-WORDS = {"table", "abs", "real", "int", "bool", "not", "and", "or", "min", "max", "embedding", "where", "float32"}
+WORDS = {
+    "table",
+    "abs",
+    "real",
+    "int",
+    "bool",
+    "not",
+    "and",
+    "or",
+    "min",
+    "max",
+    "embedding",
+    "where",
+    "float32",
+    "full",
+}
 """Names of operations that are also something else: types, operators, functions of Python, roles, keys of audits, or
 forms of output.
 """
 PATTERNS = (
     "analysis/cost/latent.py",
     "ir/structure/bodies.py",
+    "ir/structure/placed.py",
     "ir/structure/core.py",
     "ir/structure/terms.py",
     "drawing/figure/",
@@ -181,6 +197,7 @@ PATTERNS = (
     "pytorch/passes/known_numbers.py",
     "pytorch/passes/substitution.py",
     "pytorch/lift/",
+    "pytorch/run/activations.py",
     "pytorch/values/",
     "codegen/classes/known_modules.py",
     "language/syntax/habits.py",

@@ -27,6 +27,7 @@ def described(model: archspec.Model) -> str:
     return "".join(f"  {count} x {line}\n" for line, count in lines.items())
 
 
+@pytest.mark.slow
 def test_parts_of_bundled_models(golden: Callable[[str, str], None]) -> None:
     texts = [(name, described(archspec.load(name))) for name in sorted(archspec.models())]
     golden("parts.txt", "".join(f"{name}\n{text}" for name, text in texts))
@@ -36,6 +37,7 @@ def first_of(config: dict[str, Any], *names: str) -> Any:
     return next((config[name] for name in names if config.get(name) is not None), None)
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("path", [p for p in CONFIGS if not p.stem.startswith(WHOLE)], ids=lambda path: path.stem)
 def test_parts_have_the_facts_of_the_configuration(path: Path) -> None:
     config = json.loads(path.read_text(encoding="utf-8"))
@@ -129,6 +131,7 @@ def drawn_attention(rng: random.Random) -> tuple[str, dict[str, Any]]:
     }
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("seed", range(200))
 def test_random_attention_has_the_facts_that_it_was_written_with(seed: int) -> None:
     text, facts = drawn_attention(random.Random(seed))

@@ -89,6 +89,16 @@ def test_messages_about_sizes(statement: str, fits: int | None, message: str) ->
     assert refusal(model, dims={"n": size}) == ("bad-size", message)
 
 
+def test_marked_positions_may_be_fewer_than_the_longest_text() -> None:
+    """Which positions of a text take a row depends on the text, and so does whether the rows suffice."""
+    model = load(
+        "import std { put_rows }\ndim batch, seq, n\n"
+        "block Net()(x [batch, seq, 4], ids int [batch, seq], rows [n, 4]) -> [batch, seq, 4] {\n"
+        "  w: param [4]\n  return put_rows(x, ids == 9, rows) * .w\n}\n"
+    )
+    assert archspec.cost(model, 1, 1024, dims={"n": 3}).dims == {"batch": 1, "seq": 1024, "n": 3}
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -110,7 +120,7 @@ def test_what_cannot_be_asked(given: dict[str, Any], said: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "help"),
-    [("float31", "did you mean `float32`?"), ("quarter", "float64, float32, float16, bfloat16, fp8, int8, int4")],
+    [("float31", "did you mean `float32`?"), ("quarter", "use float64, float32, float16, bfloat16, fp8, int8, int4")],
 )
 def test_known_types_are_told(name: str, help: str) -> None:
     for given in {"dtype": name}, {"past": 3, "cache_dtype": name}:

@@ -37,6 +37,7 @@ def in_another_layout(text: str, chance: random.Random) -> str:
 # Layout ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("name", BUNDLED)
 def test_bundled_specs_are_formatted(name: str) -> None:
     assert archspec.format(SPECS[name]) == SPECS[name]

@@ -1,11 +1,9 @@
 """Grammar, parser tables and trees as plain data; the spans of all nodes."""
 
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from notation import item, tree_of, walk
@@ -124,21 +122,6 @@ model "m" = C(a = true) { expect params == 1 }
 """
 
 
-CHOICES = ("frozen", "unused", "param", "buffer", "int", "bool", "block", "+", "==", "not")
-
-
-def spoilt(node: list[Any]) -> Any:
-    """`node` with one place in it changed to something that cannot stand there."""
-    for index, value in enumerate(node):
-        others: list[Any] = [{}, [value], 0.5j]
-        if isinstance(value, list):
-            others += [{}, [*value, 1], value[:-1] if len(value) > 3 and isinstance(value[0], int) else {}]
-            others += spoilt(value)
-        elif isinstance(value, int) and index in (1, 2) and isinstance(node[0], int):
-            others += [str(value), 10**9, -1, True, None]
-        yield from ([*node[:index], other, *node[index + 1 :]] for other in others)
-
-
 WORDS = """
 layer L(a, b)(x [n], i int [n] = none, m bool [] = none) -> (real [n], k int [n], l bool [n]) {{
   w: frozen unused param [n]
@@ -158,35 +141,8 @@ block B(n)(x [n]) -> [n] {{ return x }}
 OPERATORS = ("+", "-", "*", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">=", "in", "not in", "and", "or")
 
 
-def test_all_words_are_kept_and_others_are_refused() -> None:
+def test_a_tree_is_read_back_from_plain_data() -> None:
     values = ", ".join([f"(a {operator} b)" for operator in OPERATORS])
-    file = tree_of(WORDS.format(values=values))
-    data = json.dumps(store.dump(file))
-    assert store.load(json.loads(data)) == file
-    words = [*OPERATORS, "not", "frozen", "unused", "param", "buffer", "const", "int", "bool", "fn", "layer", "block"]
-    for word in words:
-        places = [match.start() for match in re.finditer(re.escape(f'"{word}"'), data)]
-        assert places
-        for place in places:
-            with pytest.raises(ValueError, match="invalid"):
-                store.load(json.loads(f'{data[:place]}"{word}_{data[place + len(word) + 1 :]}'))
-
-
-def test_data_that_is_no_tree_is_refused() -> None:
-    data = store.dump(tree_of(EVERYTHING))
-    assert store.load(data) == tree_of(EVERYTHING)
-    others = [other for other in spoilt(data) if other[2] != 10**9]  # only the text shows where a file ends
-    others += [None, 1, "text", [], {}, [[]], [-1], data[1:], data[:-1]]
-    assert len(others) > 1000
-    others += [json.loads(json.dumps(data).replace(f'"{word}"', f'"{word}x"')) for word in CHOICES]
-    for other in others:
-        with pytest.raises(ValueError):
-            store.load(other)
-
-
-def test_data_nested_too_deeply_is_refused() -> None:
-    data: Any = []
-    for _ in range(100_000):
-        data = [4, 0, 1, "-", data]
-    with pytest.raises(ValueError):
-        store.load([*store.dump(tree_of(""))[:3], data, [], []])
+    for text in (WORDS.format(values=values), EVERYTHING, ""):
+        file = tree_of(text)
+        assert store.load(json.loads(json.dumps(store.dump(file)))) == file

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from highlighting import generated_files, textmate_grammar
 from paths import ROOT
 from pygments.token import STANDARD_TYPES, string_to_tokentype
 
 from archspec import Source
 from archspec.core.diagnostics import Report
-from archspec.language.highlight.generate import generated_files, textmate_grammar
 from archspec.language.highlight.lexer import ArchLexer
 from archspec.language.highlight.tokens import styles
 from archspec.language.syntax import tree
@@ -61,7 +61,7 @@ def test_label_is_a_keyword_only_before_a_string() -> None:
 
 def test_the_grammars_of_editors_are_current() -> None:
     for path, text in generated_files().items():
-        assert path.read_text() == text, f"{path}: run `python -m archspec.language.highlight.generate`"
+        assert path.read_text() == text, f"{path}: run `python editors/highlighting.py`"
 
 
 def scoped(text: str) -> Iterator[tuple[int, int, str]]:

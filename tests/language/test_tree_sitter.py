@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from highlighting import tree_sitter_grammar
 from paths import ROOT
 
-from archspec.language.highlight.generate import tree_sitter_grammar
 from archspec.language.syntax.lines import scan
 from archspec.language.syntax.parse import parser
 

@@ -10,15 +10,20 @@ from small import live_names
 
 import archspec
 
+pytestmark = pytest.mark.sampled(20)
 
-def model_of(record: dict[str, Any]) -> archspec.Model:
-    return archspec.load(record["config"], **record["overrides"])
+Record = tuple[dict[str, Any], archspec.Model]
 
 
-@pytest.mark.parametrize("type", records())
-def test_tensors_are_those_recorded(type: str) -> None:
-    record = read_record(type)
-    model = model_of(record)
+@pytest.fixture(scope="module", params=records())
+def recorded(request: pytest.FixtureRequest) -> Record:
+    """A record, and the model of its configuration."""
+    record = read_record(request.param)
+    return record, archspec.load(record["config"], **record["overrides"])
+
+
+def test_tensors_are_those_recorded(recorded: Record) -> None:
+    record, model = recorded
     names = live_names(model)
     ours = {(names[t.name], t.shape, t.trainable) for t in model.tensors}
     assert ours == {(name, tuple(shape), trained) for name, shape, _, trained in record["tensors"]}
@@ -30,10 +35,8 @@ def test_tensors_are_those_recorded(type: str) -> None:
     assert sum(t.tied_to is not None for t in model.tensors) == sum(name != first for name, first in theirs)
 
 
-@pytest.mark.parametrize("type", records())
-def test_outputs_are_those_recorded(type: str) -> None:
-    record = read_record(type)
-    model = model_of(record)
+def test_outputs_are_those_recorded(recorded: Record) -> None:
+    record, model = recorded
     names = live_names(model)
     first = {name: other or name for name, _, other, _ in record["tensors"]}
     stored = {t.name: weights(first[names[t.name]], t.shape) for t in model.tensors}

@@ -17,6 +17,8 @@ import archspec
 TABLES = sorted((ORACLE / "tensors").glob("*.json"))
 CHECKPOINTS = sorted((ORACLE / "checkpoints").glob("*.json"))
 
+pytestmark = pytest.mark.sampled(40)
+
 
 def live(expected: dict[str, Any]) -> archspec.Model:
     """The bundled model with the tensors of the live one: joined where that joins what checkpoints store one by one."""

@@ -58,3 +58,28 @@ def test_differences_in_multiply_accumulates() -> None:
     assert 10 < shown["torchinfo"]["gpt2"] / ours["gpt2"] < 11
     norms = 4 * 25 * 768 * SEQ
     assert shown["thop"]["gpt2"] == 50_257 * 768 * SEQ + norms
+
+
+def test_the_examples_of_the_authors() -> None:
+    rows = [
+        line.split("|")[1:-1] for line in PAGE.split("<!-- examples -->")[1].split("<!-- end -->")[0].splitlines()[3:]
+    ]
+    shown = {
+        label.strip().rpartition(": ")[2]: [cell.split()[0].replace(",", "") for cell in cells]
+        for label, *cells in rows
+    }
+    bert = {"model_type": "bert", "vocab_size": 21128}
+    specs = {
+        "ResNet-152": "resnet-152",
+        "ResNet-50": "resnet-50",
+        "ViT-B/16": "vit-base-patch16-224",
+        "Chinese RoBERTa": bert,
+    }
+    for name, spec in specs.items():
+        seq = SEQ if spec is bert else None
+        assert int(shown[name][2]) == archspec.cost(archspec.load(spec), batch=1, seq=seq).work.macs
+    vit = archspec.cost("vit-base-patch16-224", batch=1).work
+    biases = 197 * 12 * (5 * 768 + 3072) + 196 * 768 + 1000
+    assert int(shown["ViT-B/16"][1]) == vit.macs - vit.score_macs - vit.mix_macs + biases
+    for name in ("AlexNet", "Chinese RoBERTa"):
+        assert float(shown[name][0]) == pytest.approx(3 * int(shown[name][1]) / 1e9, rel=1e-3)

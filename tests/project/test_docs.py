@@ -24,7 +24,7 @@ from pathlib import Path
 
 import checkpoints
 import pytest
-from documented import LANGUAGE, PAGES, README, ROOT, elementwise_work
+from documented import LANGUAGE, PAGES, ROOT, elementwise_work
 from examples import FENCE, NEEDED, Block, Session, blocks, commands
 
 import archspec
@@ -300,9 +300,10 @@ def table(header: str) -> str:
 # The picture and the table of commands --------------------------------------------------------------------------------
 
 
-def test_the_readme_lists_every_command(tmp_path: Path) -> None:
+def test_the_page_of_the_command_line_lists_every_command(tmp_path: Path) -> None:
     commands = re.findall(r"^    (\w+)\b", session_in(tmp_path).output("archspec --help"), re.MULTILINE)
-    assert commands and commands == re.findall(r"^\| `archspec (\w+)", README.read_text(), re.MULTILINE)
+    page = PAGES["docs/cli.md"].read_text()
+    assert commands and commands == re.findall(r"^\| `archspec (\w+)", page, re.MULTILINE)
 
 
 # The map of the code --------------------------------------------------------------------------------------------------

@@ -200,7 +200,7 @@ def test_a_configuration_describes_its_quantization(tmp_path: Path, capsys: pyte
 
 def test_the_bundled_table_is_sound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("archspec.ir.tabulate.Table.is_consistent", lambda self: False)
-    with pytest.raises(ArchError, match="the tensors of net do not add up to its total; please report this"):
+    with pytest.raises(ArchError, match="the tensors of net do not add up to its total; this is a bug in archspec"):
         _ = load(SCALE.replace("  TIES\n", "").replace("n = 4", "n = 31")).tensors
 
 

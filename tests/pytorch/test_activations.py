@@ -1,6 +1,9 @@
 """Costs of the generated modules: what PyTorch counts and keeps when it runs them is what `archspec cost` says."""
 
+import json
+from contextlib import nullcontext
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -90,10 +93,12 @@ def test_activations_are_what_hooks_see(spec: str, overrides: dict[str, Any], at
     """Run for real, on a CPU: each storage that a hook is shown, once, but for those of parameters."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
+    from archspec.pytorch.run.activations import fused_attention
+
     model = archspec.load(spec, **overrides)
     sizes = sizes_of(model)
     backend = {"flash": SDPBackend.FLASH_ATTENTION, "math": SDPBackend.MATH}[attention]
-    with sdpa_kernel(backend):
+    with sdpa_kernel(backend), fused_attention() if attention == "flash" else nullcontext():
         kept = kept_by_hooks(model, sizes, getattr(torch, dtype))
     found = archspec.cost(model, dims=sizes, dtype=dtype, attention=attention).activations
     assert found is not None and found.attention == attention
@@ -144,6 +149,31 @@ def shown_to_hooks(
         outputs = module(**inputs)
     del outputs
     return saved
+
+
+FUSED = {
+    **{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 101, "max_position_embeddings": 64},
+    **{"hidden_size": 48, "intermediate_size": 100, "num_hidden_layers": 3, "num_attention_heads": 6},
+    **{"num_key_value_heads": 2, "tie_word_embeddings": False},
+}
+
+
+@pytest.mark.parametrize(("seq", "kept"), [(16, 336_256), (32, 672_512)])
+def test_fused_attention_keeps_what_transformers_keeps(tmp_path: Path, seq: int, kept: int) -> None:
+    """Saved tensors of `transformers` 5.23.0 with sdpa, which has cosines and sines twice as wide."""
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(FUSED))
+    found = archspec.cost(str(path), 2, seq, attention="flash").activations
+    tables = 2 * seq * 4 * 4
+    assert found is not None and found.bytes == kept - tables > 0.98 * kept
+
+
+@pytest.mark.parametrize("name", ["llama-3.1-8b", "mistral-7b-v0.1", "qwen3-0.6b"])
+def test_fused_attention_keeps_nothing_for_pairs_of_tokens(name: str) -> None:
+    overrides = {"layers": 1, "vocab": 100}
+    sizes = [archspec.cost(archspec.load(name, **overrides), 1, n, attention="flash").activations for n in (64, 128)]
+    assert sizes[0] is not None and sizes[1] is not None
+    assert sizes[1].bytes == 2 * sizes[0].bytes
 
 
 def test_activations_of_experts() -> None:

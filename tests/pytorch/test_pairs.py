@@ -497,6 +497,7 @@ FAST = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("kernel", "part"), FAST.values(), ids=FAST)
 def test_the_kernels_that_users_run_are_compared(
     kernel: str, part: Callable[[], Any], monkeypatch: pytest.MonkeyPatch

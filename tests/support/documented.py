@@ -13,6 +13,7 @@ sys.path.append(str(ROOT / "website"))
 LANGUAGE = ROOT / "docs" / "language.md"
 README = ROOT / "README.md"
 TOPICS = (
+    "README",
     "install",
     "tutorial",
     "cli",
@@ -23,6 +24,7 @@ TOPICS = (
     "extending",
     "variants",
     "costs",
+    "fit",
     "pytorch",
     "explain",
     "audit",
@@ -34,6 +36,7 @@ TOPICS = (
     "import",
     "scaffold",
     "compare",
+    "comparison",
     "view",
     "editors",
     "recipes",

@@ -427,11 +427,13 @@ DRAWS: dict[str, Draw] = {
 """What is drawn for the first model types; for the others see `hints`. What is not said is left at its default."""
 
 
-def draw(type: str, rng: random.Random) -> dict[str, Any]:
+def draw(type: str, rng: random.Random, architecture: str = "") -> dict[str, Any]:
     if type in DRAWS:
         return DRAWS[type](rng)
     defaults = transformers.AutoConfig.for_model(type).to_dict()
-    return draw_fields(rng, mapping(type).fields, "", defaults, hints(type).get("draw", {}))
+    return draw_fields(
+        rng, mapping(type).fields, "", defaults, hints(type).get("draw", {}), {"architecture": architecture}
+    )
 
 
 def with_parts(config: Any, prefix: str = "") -> list[tuple[str, Any]]:
@@ -448,7 +450,7 @@ class Drawn:
         self.family = mapping(type)
         names = [name for name in self.family.architectures if hasattr(transformers, name)]
         name = only or names[seed % len(names)]
-        self.config = transformers.AutoConfig.for_model(type, **draw(type, rng))
+        self.config = transformers.AutoConfig.for_model(type, **draw(type, rng, name))
         for part, config in with_parts(self.config):
             for field, value in config.to_dict().items():
                 known = self.family.fields.get(part + field, {})
@@ -460,7 +462,8 @@ class Drawn:
         if name != names[0] or rng.random() < 0.5:
             self.config.architectures = [name]
         # Falcon adds the biases of ALiBi twice in "eager".
-        self.config._attn_implementation = "sdpa" if getattr(self.config, "alibi", False) else "eager"
+        default = "sdpa" if getattr(self.config, "alibi", False) else "eager"
+        self.config._attn_implementation = hints(type).get("attention", default)
         if hasattr(self.config, "decoder_layers") and name.endswith("CausalLM"):
             self.config.use_cache = False  # whose size is that of the encoder
         self.config._experts_implementation = "eager"  # the others do not support float64

@@ -1,14 +1,21 @@
 """What is drawn for a model type by its fields' names and its hints, `tests/families/TYPE.yaml`.
 
 A file of hints is needed only where names are not enough. It has
-- `draw`: by field, a list of choices, an expression over `rng` and what is drawn before it (a text), a list by layer
-  (`{each: num_hidden_layers, of: [...]}`), null to leave the default, or the hints of a nested configuration;
-- `inputs`: by input, an expression over `inputs`, `sizes` (by axis), `config`, `rng` and `torch`; null leaves it out;
+- `draw`: by field, a list of choices, an expression over `rng`, `architecture` and what is drawn before it, also
+  outside of a nested configuration, a list by layer (`{each: num_hidden_layers, of: [...]}`), null to leave the
+  default, or for a nested configuration its hints or an expression for all of it;
+- `inputs`: by input, an expression over `inputs`, its `shape`, `sizes` (by axis), `config`, `rng` and `torch`; null
+  leaves it out, and so does None;
 - `images`: the `id` of the `tokens` of an image (or a sound) in each text, and their number, as `sizes`;
+- `words`: the configuration of words, as `inputs`, where `transformers` does not tell;
+- `attention`: the implementation of attention to compare with, where "eager" is not what `transformers` means;
 - `sizes`: by axis, an expression over `config` and `rng`; `live`: further inputs of the live model, as `inputs`;
-- `overrides`: hyperparameters that no field sets, as `inputs`;
+- `overrides`: hyperparameters that no field sets, as `inputs`; null leaves one out;
+- `outputs`: by output, an expression over `outputs`, those of the live model, where they have other names;
 - `defaults`: fields that have no default;
 - `published`: false where `transformers` writes other names than published files have;
+- `rescales`: true where the class scales its own weights when it first computes;
+- `weights`: how many the smallest configurations have, where these are too many for a record;
 - `compare`: `real` where outputs at padding have no meaning (a position that sees only padding).
 """
 
@@ -23,7 +30,7 @@ from media import plain_input
 from paths import ROOT
 
 FOLDER = ROOT / "tests" / "families"
-PARTS = ("config", "backbone")
+PARTS = ("config", "backbone", "encoder", "decoder")
 SHARES = ("rotary", "ratio", "dropout", "rate", "theta", "base", "factor")
 """Numbers whose names say that sizes or angles depend on them are not drawn."""
 
@@ -39,20 +46,29 @@ def evaluated(expression: Any, names: Mapping[str, Any]) -> Any:
 
 
 def draw_fields(
-    rng: random.Random, fields: dict[str, Any], prefix: str, defaults: dict[str, Any], stated: dict[str, Any]
+    rng: random.Random,
+    fields: dict[str, Any],
+    prefix: str,
+    defaults: dict[str, Any],
+    stated: dict[str, Any],
+    before: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """A value for each field of the mapping under `prefix`, where its name or its hint says which may be drawn."""
+    """A value for each field of the mapping under `prefix`, where its name or its hint says which may be drawn.
+
+    `before` is what is drawn before a nested configuration, and the `architecture`.
+    """
     sizes, drawn = common_sizes(rng), {}
     for name, default in defaults.items():
         entry = fields.get(prefix + name)
         hint = stated.get(name)
-        if isinstance(default, dict) and name.endswith(PARTS):
+        if isinstance(default, dict) and name.endswith(PARTS) and not isinstance(hint, str):
             hint = hint or {}
             type = hint.get("model_type")
             type = rng.choice(type) if isinstance(type, list) else type
             own = mapping(type).fields if type else fields
             within = "" if type else f"{prefix}{name}."
-            nested = draw_fields(rng, own, within, default, {k: v for k, v in hint.items() if k != "model_type"})
+            hint = {name: value for name, value in hint.items() if name != "model_type"}
+            nested = draw_fields(rng, own, within, default, hint, {**(before or {}), **drawn})
             drawn[name] = nested | ({"model_type": type} if type else {})
         elif name in stated or entry is None or "only" in entry:
             continue
@@ -74,7 +90,7 @@ def draw_fields(
         if isinstance(hint, list):
             drawn[name] = rng.choice(hint)
         elif isinstance(hint, str):
-            drawn[name] = evaluated(hint, {**drawn, "rng": rng})
+            drawn[name] = evaluated(hint, {**(before or {}), **drawn, "rng": rng})
         elif isinstance(hint, dict) and "each" in hint:
             drawn[name] = [rng.choice(hint["of"]) for _ in range(evaluated(hint["each"], drawn))]
         elif isinstance(hint, dict) and not name.endswith(PARTS):
@@ -132,7 +148,7 @@ def inputs_by_name(torch: Any, type: str, rng: random.Random, config: Any, types
     image = {name: evaluated(each, names) for name, each in stated.get("images", {}).items()}
     if image:
         sizes["seq"] = image["tokens"] + rng.randint(6, 9)
-    words = config.get_text_config()
+    words = evaluated(stated["words"], names) if "words" in stated else config.get_text_config()
     classifies = "SequenceClassification" in (config.architectures or [""])[0]
     padding = getattr(words, "pad_token_id", None) or 0
     inputs: dict[str, Any] = {}
@@ -159,8 +175,9 @@ def inputs_by_name(torch: Any, type: str, rng: random.Random, config: Any, types
     names |= {"sizes": sizes, "inputs": inputs}
     for name, each in stated.get("inputs", {}).items():
         if each is not None and name in types:
-            inputs[name] = evaluated(each, names)
-    return inputs
+            shape = [size if isinstance(size, int) else size.at(sizes) for size in types[name].shape]
+            inputs[name] = evaluated(each, {**names, "shape": shape})
+    return {name: value for name, value in inputs.items() if value is not None}
 
 
 def live_inputs(torch: Any, type: str, config: Any, inputs: dict[str, Any]) -> dict[str, Any]:
@@ -171,4 +188,13 @@ def live_inputs(torch: Any, type: str, config: Any, inputs: dict[str, Any]) -> d
 
 def overrides(type: str, config: Any) -> dict[str, Any]:
     """Hyperparameters that no field sets."""
-    return {name: evaluated(each, {"config": config}) for name, each in hints(type).get("overrides", {}).items()}
+    stated = {name: evaluated(each, {"config": config}) for name, each in hints(type).get("overrides", {}).items()}
+    return {name: value for name, value in stated.items() if value is not None}
+
+
+def live_output(type: str, outputs: Any, name: str) -> Any:
+    """The output of the live model that has this name in the spec."""
+    stated = hints(type).get("outputs", {})
+    if name in stated:
+        return evaluated(stated[name], {"outputs": outputs})
+    return outputs[name] if name in outputs else getattr(outputs, name)

@@ -1,5 +1,6 @@
 """Specs that are verified with modules of Python files."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ def verify(text: str, source: str, values: dict[str, Any], folder: Path, is_roun
         arguments = {name.removesuffix("_"): value for name, value in values.items()}
         other.write_text(OTHER.format(path=path, name=name, values=arguments), encoding="utf-8")
         source = str(other)
-    settings = [f"--set={name}={value}" for name, value in values.items()]
+    settings = [f"--set={name}={json.dumps(value)}" for name, value in values.items()]
     result = testing.run("verify", str(spec), *settings, "--module", source)
     rounded = is_rounded and "which may be rounding to float32" in result.output
     assert result.status == 0 or rounded or "but the outputs are equal" in result.output, result

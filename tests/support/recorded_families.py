@@ -16,7 +16,8 @@ from paths import ORACLE
 FOLDER = ORACLE / "families"
 HEADS = ("ForCausalLM", "ForConditionalGeneration", "ForImageClassification", "ForMaskedLM", "ForCTC")
 MOST_WEIGHTS, MOST_NUMBERS = 20_000, 200
-"""Weights of a record, beyond which a configuration is drawn again, and numbers of an output that are kept."""
+"""Weights of a record, beyond which a configuration is drawn again unless hints permit more, and numbers of an output
+that are kept."""
 
 
 def weights(name: str, shape: tuple[int, ...], buffer: bool = False) -> NDArray[np.float64]:
@@ -43,22 +44,25 @@ def write_record(type: str) -> None:
     """Record the first small random configuration of the class that people use most."""
     from drawn_configs import Drawn, draw_inputs, torch, transformers
     from families import mapping
-    from hints import live_inputs
-    from live import in_float64, live_buffers, output_of
+    from hints import hints, live_inputs, live_output
+    from live import in_float64, live_buffers
 
+    most = hints(type).get("weights", MOST_WEIGHTS)
     names = [name for name in mapping(type).architectures if hasattr(transformers, name)]
     chosen = next((name for head in HEADS for name in names if name.endswith(head)), names[0])
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(1000):
             drawn = Drawn(type, seed, Path(folder), chosen)
             live = drawn.live(drawn.config).double().eval()
-            if sum(tensor.numel() for tensor in live.parameters()) <= MOST_WEIGHTS:
+            if sum(tensor.numel() for tensor in live.parameters()) > most:
+                continue
+            config, model, stated = json.loads(Path(drawn.path).read_text()), drawn.load(), drawn.overrides
+            torch.manual_seed(0)
+            inputs = draw_inputs(drawn, [*model.inputs])
+            if {*inputs} == {*model.inputs}:
                 break
         else:
-            raise AssertionError(f"no small configuration of {type}")
-        config, model, stated = json.loads(Path(drawn.path).read_text()), drawn.load(), drawn.overrides
-        torch.manual_seed(0)
-        inputs = draw_inputs(drawn, [*model.inputs])
+            raise AssertionError(f"no small configuration of {type}, with all inputs")
     buffers = live_buffers(live)
     with torch.no_grad(), in_float64():
         for name, tensor in live.named_parameters():
@@ -72,7 +76,7 @@ def write_record(type: str) -> None:
     for name, tensor in live.named_parameters(remove_duplicate=False):
         same = first.setdefault(id(tensor), name)
         rows.append([name, list(tensor.shape), None if same == name else same, tensor.requires_grad])
-    outputs = {name: sample(output_of(expected, name).numpy()) for name in model.outputs}
+    outputs = {name: sample(live_output(type, expected, name).numpy()) for name in model.outputs}
     record = {
         "transformers": transformers.__version__,
         "config": config | {"architectures": [chosen]},

@@ -14,7 +14,10 @@ onmessage = ({ data: { examples, number } }) => {
 async function answer(examples, number) {
   const report = (message) => postMessage({ number, ...message });
   try {
-    started ??= start("run.py", "archspec.zip", "examples.zip");
+    started ??= start("archspec.zip", "examples.zip").then(async (python) => {
+      python.runPython(await (await fetch(new URL("run.py", import.meta.url))).text());
+      return python;
+    });
     const python = await started;
     if (!session || number < played) {
       session = python.globals.get("new_session")();

@@ -56,34 +56,35 @@ def compare_models(
     costs = None
     bundled = all(map(_is_bundled, models))
     if sizes or not bundled:
-        from archspec.analysis.compare.compiled import compile_and_compute_costs, compile_once
-
         if sizes:
-            compiled, costs = compile_and_compute_costs(models, sizes)
+            compiled, costs = _compiling().compile_and_compute_costs(models, sizes)
             models = [(model, {}) for model in compiled]
         else:
-            models = [model if _is_bundled(model) else compile_once(model) for model in models]
+            models = [model if _is_bundled(model) else _compiling().compile_once(model) for model in models]
     loaded = [load_table(model, overrides) for model, overrides in models]
     warnings = [warning for _, diagnostics in loaded for warning in diagnostics]
     tables = [table for table, _ in loaded]
     operations: list[Computation] = [None for _ in tables]
     equal_tables = [i for i, table in enumerate(tables) if stored_tensors(table) == stored_tensors(tables[0])]
     if len(equal_tables) > 1:
-        from archspec.analysis.compare.compiled import compare_computations
-
         for i in equal_tables:
-            operations[i] = compare_computations(models[0], models[i])
+            operations[i] = _compiling().compare_computations(models[0], models[i])
     comparison = compare_tables(tables, depth, costs).replace(operations=tuple(operations))
     names = _definition_names(tables[0])
     comparable = [not names.isdisjoint(_definition_names(table)) for table in tables]  # a checkpoint has no names
     if sizes or not bundled or any(overrides for _, overrides in models):
-        from archspec.analysis.compare.compiled import compare_definitions, compare_parts
-
         if not bundled and any(comparable[1:]):
-            comparison = comparison.replace(definitions=tuple(compare_definitions(models, comparable)))
+            comparison = comparison.replace(definitions=tuple(_compiling().compare_definitions(models, comparable)))
         computable = [_has_computation(model) for model, _ in models]
-        comparison = comparison.replace(replaced=tuple(compare_parts(models, computable, comparison.parts)))
+        replaced = _compiling().compare_parts(models, computable, comparison.parts)
+        comparison = comparison.replace(replaced=tuple(replaced))
     return comparison, warnings
+
+
+def _compiling():  # the type of the module, which has no name
+    from archspec.analysis.compare import compiled  # imported late: tables often suffice
+
+    return compiled
 
 
 def _has_computation(model: ModelLike) -> bool:

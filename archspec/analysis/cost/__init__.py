@@ -1,1 +1,1 @@
-"""`archspec cost`: `cost.py` for a forward pass, `decoding.py` for `--past`, `memory.py` for bytes."""
+"""`archspec cost`: `cost.py` for a forward pass, `decoding.py` for `--past`, `training.py`, `memory.py` for bytes."""

@@ -26,6 +26,8 @@ from archspec.ir.work import Quantity, call_work, multiply_by_iterations
 
 if TYPE_CHECKING:
     from archspec.analysis.cost.decoding import Decoding
+    from archspec.analysis.cost.time import StepTime
+    from archspec.analysis.cost.training import Training
 
 
 class OperationCounts(Record):
@@ -82,9 +84,11 @@ class Cost(Result):
     `work` is the total, and `modules` has the work of each module in program order; `memory` is in bytes.
     `causal` is whether the products of causal attention are counted as "whole" or as "half"; if there are none, it is
     "", or "none" if counting as half was requested.
-    `activations` is set if an attention implementation was specified, `decoding` if a number of past positions was.
+    `activations` is set if an attention implementation was specified, `decoding` if a number of past positions was,
+    `training` if a training step was requested, and `time` if a device was specified.
     `stored` has the bytes of quantized weights as they are stored, if the model comes from a configuration that
-    describes them. `table` is the table of the model, and `depth` limits the nesting of the rows shown.
+    describes them. `placed` has the numbers of vectors, of images or sounds, that take the places of tokens of a text.
+    `table` is the table of the model, and `depth` limits the nesting of the rows shown.
     """
 
     table: Table
@@ -96,7 +100,10 @@ class Cost(Result):
     activations: Activations | None = None
     decoding: Decoding | None = None
     stored: StoredBytes | None = None
+    placed: tuple[Quantity, ...] = ()
     depth: int | None = None
+    training: Training | None = None
+    time: StepTime | None = None
 
     def __repr__(self) -> str:
         sizes = "".join(f", {name if size is None else f'{name} = {size}'}" for name, size in self.dims.items())

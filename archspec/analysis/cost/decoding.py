@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from archspec.analysis.cost.cached_values import CachedValues, find_cached_values
+from archspec.analysis.cost.dtypes import byte_count
 from archspec.analysis.cost.latent import absorbed_macs
-from archspec.analysis.cost.memory import byte_count
 from archspec.analysis.cost.step_values import (
     NEW_POSITION,
     Application,
@@ -19,12 +19,12 @@ from archspec.analysis.cost.step_values import (
     describe_address,
 )
 from archspec.analysis.cost.steps import DecodingStep
-from archspec.core.addresses import join, parent, prefixes, relative
-from archspec.core.algebra import Expression, product, substitute, symbols
-from archspec.core.diagnostics import make_error
+from archspec.core.addresses import is_index, join, parent, prefixes, relative, segments
+from archspec.core.algebra import MAX_SIZE, Expression, product, substitute, symbols
+from archspec.core.diagnostics import ArchError, make_error
 from archspec.core.record import Record
 from archspec.ir.active import ActiveParts, Part, Share, get_active_parts
-from archspec.ir.index_ranges import check_sizes
+from archspec.ir.index_ranges import check_sizes, dimensions
 from archspec.ir.module import Body, LocatedTensor, Module, Type, canonical_name, find_member
 from archspec.ir.ops import OPS
 from archspec.ir.structure.attention import AttentionTracer
@@ -45,6 +45,31 @@ class CachePart(Record):
     bytes: int
 
 
+class CacheRule(Record):
+    """The growth of a part of the cache, of equal layers: the numbers stored for each cached position.
+
+    `values` is the number of each sequence, and `shared` that of all sequences together. The part has all positions if
+    `window` is None, at most `window` of them otherwise, and exactly `window` if it is `fixed`.
+    """
+
+    kind: str
+    layers: int
+    window: int | None
+    fixed: bool
+    values: int
+    shared: int
+
+    def positions(self, context: int) -> int:
+        """Return the number of cached positions of a context."""
+        if self.window is None:
+            return context
+        return self.window if self.fixed else min(self.window, context)
+
+    def bytes(self, batch: int, context: int, dtype: str) -> int:
+        """Return the bytes for `batch` sequences of `context` positions each."""
+        return byte_count(self.layers * self.positions(context) * (self.values * batch + self.shared), dtype)
+
+
 class Decoding(Record):
     """A decoding step: one position along a `dimension` of each of `batch` sequences, after `past` positions.
 
@@ -55,6 +80,8 @@ class Decoding(Record):
     If keys or values are computed from cached latent vectors, `flops` is the smaller figure of each attention:
     `expanded_flops` computes them again at all positions, and `absorbed_flops` applies their matrices to queries and
     results; it is None if they are not linear functions of the latent vectors. For other models, both are None.
+
+    `least_weights` is the number of bytes of the parameters if all sequences choose the same experts.
     """
 
     dimension: str
@@ -67,6 +94,7 @@ class Decoding(Record):
     cache: tuple[CachePart, ...]
     expanded_flops: int | None = None
     absorbed_flops: int | None = None
+    least_weights: int = 0
 
     @property
     def cache_bytes(self) -> int:
@@ -77,6 +105,17 @@ class Decoding(Record):
     def bytes_per_flop(self) -> float | None:
         """The bytes read per floating-point operation; None if the step has no matrix products."""
         return (self.weights + self.cache_bytes) / self.flops if self.flops else None
+
+
+class Prefill(Record):
+    """A pass over the first positions of sequences: the bytes of the cache that it leaves.
+
+    `head_flops` are those of the products after the last block for one position of each sequence.
+    """
+
+    cache_bytes: int
+    head_flops: int
+    positions: int
 
 
 def compute_decoding(
@@ -92,13 +131,7 @@ def compute_decoding(
     Raises ArchError if the model has no decoding step, needs the size of another dimension, or cannot run with
     `past` + 1 positions.
     """
-    tracer = tracer or AttentionTracer()
-    steps = _find_decoding_step(body, tracer)
-    cached = find_cached_values(steps)
-    if cached is None:
-        steps = DecodingStep(body, steps.dimension, tracer, merge=False)
-        cached = find_cached_values(steps)
-        assert cached is not None
+    steps, cached = _find_decoding_step(body, tracer or AttentionTracer())
     if steps.dimension in values:
         message = f"cannot set the size of dimension `{steps.dimension}`: a decoding step advances along it"
         raise make_error(
@@ -108,21 +141,63 @@ def compute_decoding(
     return _StepFigures(body, steps, cached, {"batch": 1, **values}, past).decoding(dtype, cache_dtype)
 
 
-def _input_dimensions(body: Body) -> list[str]:
-    return list(dict.fromkeys(name for _, type in body.inputs for size in type.shape for name in sorted(symbols(size))))
+def find_cache_rules(
+    body: Body, values: Mapping[str, int], tracer: AttentionTracer | None = None
+) -> tuple[str, tuple[CacheRule, ...]]:
+    """Return the dimension along which a model decodes, and how each part of its cache grows.
+
+    `values` are sizes of the dimensions apart from this one and `batch`. Raises ArchError as `compute_decoding` does,
+    except that positions are not checked.
+    """
+    steps, cached = _find_decoding_step(body, tracer or AttentionTracer())
+    many = MAX_SIZE // 4  # more positions than any window
+    one, two = (
+        _StepFigures(body, steps, cached, {**values, "batch": batch}, many).cache_parts("int8") for batch in (1, 2)
+    )
+    rules = [
+        CacheRule(
+            part.kind,
+            part.layers,
+            part.positions if part.kind != "attention" else None,
+            part.kind != "window",
+            double.values - part.values,
+            2 * part.values - double.values,
+        )
+        for part, double in zip(one, two, strict=True)
+    ]
+    return steps.dimension, tuple(rules)
 
 
-def _find_decoding_step(body: Body, tracer: AttentionTracer) -> DecodingStep:
+def compute_prefill(body: Body, values: Mapping[str, int], dtype: str, tracer: AttentionTracer) -> Prefill | None:
+    """Compute what decoding keeps of a pass with sizes of all dimensions, in a cache of type `dtype`.
+
+    Return None for a model without a decoding step.
+    """
+    try:
+        steps, cached = _find_decoding_step(body, tracer)
+        positions = values[steps.dimension]
+        figures = _StepFigures(body, steps, cached, {"batch": 1, **values}, positions)
+        return Prefill(figures.cache_bytes(dtype), 2 * figures.head_macs(), positions)
+    except ArchError:
+        return None
+
+
+def _find_decoding_step(body: Body, tracer: AttentionTracer) -> tuple[DecodingStep, list[CachedValues]]:
     """Find the decoding step of a model: along the dimension at whose positions it reads earlier values."""
     reasons: list[str] = []
-    for name in _input_dimensions(body):
+    for name in dimensions(body.inputs):
         try:
             steps = DecodingStep(body, name, tracer)
         except NoDecodingStepError as error:
             reasons.append(str(error))
             continue
         if steps.states or any(read.visible is not None for read in steps.reads.values()):
-            return steps
+            cached = find_cached_values(steps)
+            if cached is None:
+                steps = DecodingStep(body, name, tracer, merge=False)
+                cached = find_cached_values(steps)
+                assert cached is not None
+            return steps, cached
     reason = reasons[-1] if reasons else "nothing in it depends on earlier positions"
     raise make_error(
         "usage", f"the model has no decoding step: {reason}", help="use --past with a causal language model"
@@ -157,9 +232,11 @@ class _StepFigures:
                 if short is not None:
                     absorbed += short - expanded_macs
                     total += min(short - expanded_macs, 0)
-        weights, are_bound = self._weights_read()
-        cache = tuple(self._cache_parts(cache_dtype))
-        batch, read = self.values["batch"], byte_count(weights, dtype)
+        batch = self.values["batch"]
+        weights, are_bound = self._weights_read(batch)
+        least = self._weights_read(1)[0] if are_bound else weights
+        cache = tuple(self.cache_parts(cache_dtype))
+        read = byte_count(weights, dtype)
         return Decoding(
             self.steps.dimension,
             batch,
@@ -171,6 +248,7 @@ class _StepFigures:
             cache,
             2 * expanded if has_latent else None,
             2 * absorbed if has_latent and can_absorb else None,
+            byte_count(least, dtype),
         )
 
     def _absorbed_macs(self, cached: CachedValues) -> int | None:
@@ -228,11 +306,29 @@ class _StepFigures:
     def _to_shape(self, shape: tuple[Expression, ...], sizes: Mapping[str, int]) -> tuple[int, ...]:
         return tuple([self._to_number(size, sizes) for size in shape])
 
+    def head_macs(self) -> int:
+        """Return the multiply-accumulates for one position of products after the blocks, which nothing cached needs."""
+        feeding: set[StepNode] = set()
+        result = 0
+        for node in reversed(self.steps.nodes):
+            if (
+                node.attention >= 0
+                or node.is_convolution
+                or any(value.has_other_uses for value in node.results)
+                or any(user in feeding for value in node.results for user, _ in value.users)
+            ):
+                feeding.add(node)
+            elif not any(map(is_index, segments(node.application.address))):
+                result += self._macs(node) * node.application.times
+        return result
+
     # Memory -------------------------------------------------------------------------------------------------------
 
-    def _weights_read(self) -> tuple[int, bool]:
-        """Return the number of parameters that the step reads, and whether it is a bound, due to choices of experts."""
-        batch = self.values["batch"]
+    def _weights_read(self, batch: int) -> tuple[int, bool]:
+        """Return the number of parameters that a step of sequences reads that choose different experts.
+
+        The second result is whether it is a bound, due to these choices.
+        """
         assert self.body.module is not None
         read = 0
         are_bound = False
@@ -304,7 +400,11 @@ class _StepFigures:
         operands = [value for node in self.steps.nodes if node in serving for value in node.operands if value]
         return dict.fromkeys([value.parameter for value in operands if value.parameter])
 
-    def _cache_parts(self, dtype: str) -> list[CachePart]:
+    def cache_bytes(self, dtype: str) -> int:
+        """Return the bytes of the cache."""
+        return sum(part.bytes for part in self.cache_parts(dtype))
+
+    def cache_parts(self, dtype: str) -> list[CachePart]:
         """Return the parts of the cache, with equal parts of several layers combined."""
         layer_counts: Counter[tuple[str, int, int]] = Counter()
 

@@ -38,5 +38,15 @@ def parse_sizes(settings: Iterable[str]) -> dict[str, int]:
     return sizes
 
 
+def options_for_sizes(names: Iterable[str]) -> str:
+    """Return the options that set the sizes of dimensions, for the help of an error."""
+    return " ".join([f"--{name} N" if name in ("batch", "seq") else f"--dim {name}=N" for name in names])
+
+
 def _conflict(name: str, first: int, second: int) -> ArchError:
     return make_error("usage", f"dimension `{name}` is specified as {first} and as {second}")
+
+
+def is_integer(value: object, minimum: int) -> bool:
+    """Whether an argument is an integer from a minimum on; callers may pass any object."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= minimum

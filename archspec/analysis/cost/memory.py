@@ -5,26 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
+from archspec.analysis.cost.dtypes import BITS, FLOATS, byte_count
 from archspec.core.record import Record
 from archspec.ir.module import LocatedTensor, Module, ModuleTensor, find_member
 from archspec.ir.work import Quantity
 
-BITS = {"float64": 64, "float32": 32, "float16": 16, "bfloat16": 16, "fp8": 8, "int8": 8, "int4": 4}
-"""Bits per element, by element type."""
-
-FLOATS = ("float64", "float32", "float16", "bfloat16")
-"""The element types in which models are trained."""
-
-ATTENTION = ("flash", "math")
-"""Implementations of attention: PyTorch's fused kernel, which does not save scores, and separate operations."""
-
 _BUFFER_BYTES = {"int": 8, "bool": 1}
 """Bytes per element of types other than reals: integers are stored with 64 bits."""
-
-
-def byte_count(count: int, dtype: str) -> int:
-    """Return the bytes of `count` elements of a type, rounded up to full bytes."""
-    return -(-count * BITS[dtype] // 8)
 
 
 class TrainingScheme(Record):
@@ -68,6 +55,19 @@ class Activations(Record):
     least: Mapping[str, int]
 
 
+class KeptForBackward(Record):
+    """Bytes that a forward pass keeps: `inputs` of checkpointed blocks, and what is saved `outside` of these.
+
+    `results` are those of operations in checkpointed blocks that a policy saves. `recomputed` is the most that one of
+    the blocks saves in addition when it is computed again.
+    """
+
+    inputs: int
+    outside: int
+    results: int
+    recomputed: int
+
+
 class StoredBytes(Record):
     """The bytes of the weights as stored: quantized weights, their scales and zero points, and all other parameters.
 
@@ -89,7 +89,7 @@ class StoredBytes(Record):
 
 
 def compute_memory(module: Module, dtype: str) -> Memory:
-    """Compute the memory of a module with weights of type `dtype`, one of `BITS`."""
+    """Compute the memory of a module with weights of type `dtype`, a key of BITS."""
 
     @cache
     def count_buffers(target: Module | ModuleTensor) -> int:

@@ -10,7 +10,8 @@ from typing import TypeGuard, cast
 
 from archspec.analysis.adapter.config import compile_pattern
 from archspec.analysis.adapter.targets import BaseModule, all_linear, list_modules
-from archspec.analysis.cost.memory import BITS, StoredBytes, byte_count
+from archspec.analysis.cost.dtypes import BITS, byte_count
+from archspec.analysis.cost.memory import StoredBytes
 from archspec.core.addresses import is_index, segments
 from archspec.core.diagnostics import ArchError, make_error
 from archspec.core.record import Record

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable
 
-from archspec.analysis.cost import decoding_report
+from archspec.analysis.cost import decoding_report, time_report, training_report
 from archspec.analysis.cost.cost import NO_OPERATIONS, Cost, ModuleCost, OperationCounts, add_scaled
-from archspec.analysis.cost.memory import Activations, StoredBytes, byte_count
+from archspec.analysis.cost.dtypes import byte_count
+from archspec.analysis.cost.memory import Activations, StoredBytes
 from archspec.core.addresses import join, parent
 from archspec.core.addresses.tree import AddressTree, Node
 from archspec.core.algebra import weighted_sum
@@ -142,6 +144,7 @@ def contents(cost: Cost) -> Document:
         "flops_per_mac": 2,
         "causal": cost.causal or None,
         "active": table.active and table.active.to_dict(),
+        "placed": [_format_amount(number) for number in cost.placed] or None,
         "work": _format_amounts(cost.work, ("macs", "flops", "score_flops", "mix_flops", "elementwise")),
         "memory": {
             "weights": memory.weights,
@@ -151,6 +154,8 @@ def contents(cost: Cost) -> Document:
             "training": [scheme._asdict() | {"total": scheme.total} for scheme in memory.schemes],
         },
         "decoding": cost.decoding and decoding_report.contents(cost.decoding),
+        "training": cost.training and training_report.contents(cost.training),
+        "time": cost.time and time_report.contents(cost.time),
         "rows": list(_module_rows(cost).rows),
     }
 
@@ -160,7 +165,9 @@ def _stored_entry(stored: StoredBytes | None) -> Document | None:
 
 
 def rows(cost: Cost) -> View:
-    """Return the rows of the csv output: one per module, or one per part of the cache of a decoding step."""
+    """Return the rows of the csv output: one per module, part of a cache, or way of counting a training step."""
+    if cost.training is not None:
+        return training_report.rows(cost.training)
     return _module_rows(cost) if cost.decoding is None else decoding_report.rows(cost.decoding)
 
 
@@ -193,11 +200,16 @@ def _format_amount(amount: Quantity, digits: str = "") -> int | str:
 
 def page(cost: Cost, format: str = "table") -> Page:
     """Return the report. At depth 0, it contains only the totals."""
+    time: list[Block] = [] if cost.time is None else [time_report.time_view(cost.time), time_report.summary(cost.time)]
     if cost.decoding is not None:
         heading = f"{title(cost.model, cost.table.overrides)}, a decoding step"
         totals = [*decoding_report.summary(cost.decoding, cost.memory.dtype), *cost.table.notes]
-        return Page(heading, [decoding_report.cache(cost.decoding), totals])
-    blocks: list[Block] = [_summary(cost), _memory_view(cost)]
+        return Page(heading, [decoding_report.cache(cost.decoding), totals, *time])
+    if cost.training is not None:
+        heading = f"{title(cost.model, cost.table.overrides)}, a training step {_describe_sizes(cost)}"
+        totals = [*training_report.summary(cost.training), *cost.table.notes]
+        return Page(heading, [training_report.flops_view(cost.training), totals, *time])
+    blocks: list[Block] = [_summary(cost), _memory_view(cost), *time]
     if cost.depth != 0:
         blocks.insert(0, _tree_view(cost, tree(cost, cost.depth), full_addresses=format == "markdown"))
     return Page(f"{title(cost.model, cost.table.overrides)}, {_describe_sizes(cost)}", blocks)
@@ -257,6 +269,9 @@ def _summary(cost: Cost) -> list[str]:
         lines.insert(2, _CAUSAL[cost.causal])
     if not work.score_macs and not work.mix_macs:
         del lines[1]
+    if cost.placed:
+        numbers = " and ".join([f"{number:,}" for number in cost.placed])
+        lines.append(f"images or sounds take the places of {numbers} tokens{_excess(cost)}")
     if cost.stored is not None:
         lines.append(_stored_line(cost.stored))
     if cost.table.active is not None:
@@ -265,7 +280,16 @@ def _summary(cost: Cost) -> list[str]:
     if activations is not None and not isinstance(activations.bytes, int):
         where = ", ".join(f"{name} >= {size}" for name, size in activations.least.items())
         lines.append(f"{activations.bytes:,} bytes of {_describe_activations(activations)}, where {where}")
+    if activations is not None:
+        lines.append("activations: exact for the generated module on a CPU, assumed for other modules and devices")
     return [*lines, *cost.table.notes]
+
+
+def _excess(cost: Cost) -> str:
+    """Describe texts that are too short for the vectors that are put into them."""
+    tokens = math.prod([cost.dims.get(name) or 0 for name in ("batch", "seq")])
+    placed = [number for number in cost.placed if isinstance(number, int)]
+    return f", but the text has {tokens:,}" if tokens and sum(placed) > tokens else ""
 
 
 def _stored_line(stored: StoredBytes) -> str:

@@ -230,9 +230,7 @@ class DecodingStep:
             return self._align_labels(call, operands, application)
         for value, shape in zip(operands, shapes, strict=True):
             if value is not None and shape is not None and not value.in_step and contains_label(shape, self.dimension):
-                raise step_error(
-                    application, f"combines single positions with a table of all positions (`{call.type}`)"
-                )
+                raise _table_error(call, application)
         settings = op.settings(call.attributes)
         for i, (value, shape) in enumerate(zip(operands, shapes, strict=True)):
             if value is not None and shape is not None and contains_label(shape, NEW_POSITION):

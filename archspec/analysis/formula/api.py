@@ -21,7 +21,7 @@ from archspec.core.algebra import (
     to_text,
 )
 from archspec.core.arguments import check_arguments
-from archspec.core.diagnostics import make_error, suggest
+from archspec.core.diagnostics import internal_error, make_error, suggest
 from archspec.core.reports.results import Displayable
 from archspec.ir.table import PlainValue
 from archspec.pipeline.compile import as_model
@@ -157,8 +157,7 @@ def formula(model: ModelLike, /, *open: str | Sequence[str], **overrides: PlainV
             point = ", ".join(f"{name} = {value}" for name, value in values.items())
             raise make_error("no-formula", f"{message}, which is false for {compiled.name} ({point})", assumption.span)
     if (derived.at(), evaluate(derived.frozen, values)) != (compiled.params.total, compiled.params.frozen):
-        message = f"the formula for {compiled.name} does not evaluate to its total"
-        raise make_error("internal", f"{message}; this is a bug in archspec; please report it")
+        raise internal_error(f"the formula for {compiled.name} does not evaluate to its total")
     return derived
 
 

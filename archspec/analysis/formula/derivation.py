@@ -31,7 +31,7 @@ from archspec.compiler.evaluate.program import Program
 from archspec.compiler.resolve.definition import resolve_model, uses_hyperparameter
 from archspec.compiler.resolve.unit import Unit
 from archspec.core.algebra import Expression, symbol, symbols
-from archspec.core.diagnostics import ArchError, Diagnostic, Report, Span, StopCompilation, make_error
+from archspec.core.diagnostics import ArchError, Diagnostic, Report, Span, StopCompilation, internal_error, make_error
 from archspec.ir.module import gc_paused
 from archspec.ir.table import PlainValue
 from archspec.language.syntax import tree
@@ -171,8 +171,7 @@ class Derivation:
                 self.work += program.limits.text
         first = next((d for d in report.diagnostics if d.severity == "error"), None)
         if first is None:
-            message = "no formula was found, but no error was reported"
-            raise make_error("internal", f"{message}; this is a bug in archspec; please report it")
+            raise internal_error("no formula was found, but no error was reported")
         raise ArchError([_as_refusal(first, solver)])
 
     def _derive_substituted(self, state: State, step: SubstitutionRestart, unrequired: int) -> Outcome:

@@ -11,7 +11,7 @@ from fnmatch import translate
 from functools import cache
 from typing import NoReturn
 
-from archspec.analysis.cost.memory import BITS
+from archspec.analysis.cost.dtypes import BITS
 from archspec.analysis.formula.assumptions import Solver
 from archspec.analysis.formula.restarts import NoFormulaError, Segment
 from archspec.analysis.formula.totals import ParameterCounts, Totals
@@ -19,9 +19,9 @@ from archspec.compiler.elaborate.models import CompiledModel
 from archspec.core.algebra import Dim, Expression, Polynomial, expand, substitute, sum_over_index, symbols
 from archspec.core.diagnostics import Span
 from archspec.ir.fold import has_choices
-from archspec.ir.index_ranges import Range, SizeCheck
+from archspec.ir.index_ranges import IndexRange, Range, SizeCheck
 from archspec.ir.module import Body, Call, Loop, Module, Type
-from archspec.ir.ops import Interval, Op
+from archspec.ir.ops import Op
 from archspec.ir.ops.check import collect_undecided_sizes
 from archspec.ir.origins import InputOrigins, Origins
 from archspec.ir.table import Tensor
@@ -126,8 +126,8 @@ class _WorkSum:
         return result
 
 
-_UNKNOWN_INTERVAL: Interval = (1, 0)
-"""The interval of integers that depend on open hyperparameters: an empty interval, which no operation returns."""
+_UNKNOWN = IndexRange(1, 0)
+"""The range of integers that depend on open hyperparameters: an empty range, which no operation returns."""
 
 
 class _Sizes(SizeCheck):
@@ -140,13 +140,12 @@ class _Sizes(SizeCheck):
     def with_sizes(self, values: Mapping[str, int]) -> SizeCheck:
         return _Sizes(self.solver, values)
 
-    def check_index(self, interval: Interval, rows: Dim, call: Call) -> None:
-        low, high = interval
-        if interval == _UNKNOWN_INTERVAL:
+    def check_index(self, range: IndexRange, rows: Dim, call: Call) -> None:
+        if range == _UNKNOWN:
             self._refuse(call.span)
         with self.solver.assumptions_required():
-            self.solver.assume(">=", low, 0, call.span)
-            self.solver.assume(">=", rows - high, 1, call.span)
+            self.solver.assume(">=", range.low, 0, call.span)
+            self.solver.assume(">=", rows - range.high, 1, call.span)
 
     def check_operation(self, call: Call, types: list[Type | None]) -> None:
         with collect_undecided_sizes() as sizes:
@@ -160,11 +159,11 @@ class _Sizes(SizeCheck):
         sizes = [self.value_of(value) for value in call.attributes.values()]
         sizes += [self.value_of(size) for type in call.outputs if type is not None for size in type.shape]
         is_open = any(symbols(size) & self.solver.state.point.keys() for size in sizes if isinstance(size, Polynomial))
-        return _UNKNOWN_INTERVAL if is_open or _UNKNOWN_INTERVAL in ranges else super().interval(op, call, ranges)
+        return _UNKNOWN if is_open or _UNKNOWN in ranges else super().interval(op, call, ranges)
 
     def constant(self, value: object) -> Range:
         value = self.value_of(value)
-        return _UNKNOWN_INTERVAL if isinstance(value, Polynomial) else super().constant(value)
+        return _UNKNOWN if isinstance(value, Polynomial) else super().constant(value)
 
     def _loop(self, body: Body, loop: Loop, inputs: tuple[Range, ...]) -> list[Range]:
         ends = [substitute(size, self.values) for size in (loop.first, loop.iterations)]

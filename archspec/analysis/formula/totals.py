@@ -9,7 +9,7 @@ from archspec.analysis.formula.assumptions import Solver
 from archspec.analysis.formula.restarts import Assumption, Segment
 from archspec.core.addresses import address_pattern, prefixes, relative
 from archspec.core.algebra import Expression, index, ratio, substitute, sum_over_index, symbols
-from archspec.core.diagnostics import make_error
+from archspec.core.diagnostics import internal_error
 from archspec.ir.module import Module, ModuleTensor, enclosing_member
 
 MAX_EXPANDED_TENSORS = 10_000
@@ -93,8 +93,7 @@ class Totals:
         for term in terms:
             sum_of_terms = sum_of_terms.add(term)
         if sum_of_terms != numbers:
-            message = "the terms of a formula do not add up to its total"
-            raise make_error("internal", f"{message}; this is a bug in archspec; please report it")
+            raise internal_error("the terms of a formula do not add up to its total")
         return Outcome(*numbers, terms, tuple(self.solver.assumptions.values()))
 
     def model_total(self) -> ParameterCounts:

@@ -11,7 +11,15 @@ from archspec.analysis.scaffold.structure import Structure, map_ties, tie_statem
 from archspec.analysis.scaffold.tensors import TensorSketch, check_entries, classify_tensors
 from archspec.analysis.scaffold.text import OUTERMOST, Writer
 from archspec.core.arguments import check_arguments
-from archspec.core.diagnostics import MAX_FILE_BYTES, ArchError, Diagnostic, Note, escape_for_terminal, make_error
+from archspec.core.diagnostics import (
+    MAX_FILE_BYTES,
+    ArchError,
+    Diagnostic,
+    Note,
+    escape_for_terminal,
+    internal_error,
+    make_error,
+)
 from archspec.formats.checkpoints.checkpoint import read
 from archspec.formats.checkpoints.entries import Checkpoint
 from archspec.pipeline.compile import compile_text
@@ -89,11 +97,9 @@ def _verify(checkpoint: Checkpoint, sketches: Mapping[str, TensorSketch], text: 
         ]
         if exceeded:
             raise ArchError(exceeded) from None
-        message = f"the scaffold of {checkpoint.label} does not compile; this is a bug in archspec; please report it"
-        raise make_error("internal", message) from error
+        raise internal_error(f"the scaffold of {checkpoint.label} does not compile") from error
     ours = {(t.name, t.shape, "param") for t in model.tensors} | {(b.name, b.shape, "buffer") for b in model.buffers}
     theirs = {(entry.name, entry.shape, sketches[entry.name].kind) for entry in checkpoint.entries}
     ties = {tensor.name: tensor.tied_to for tensor in model.tensors if tensor.tied_to}
     if ours != theirs or ties != map_ties(checkpoint.entries, sketches):
-        message = f"the scaffold of {checkpoint.label} has wrong tensors; this is a bug in archspec; please report it"
-        raise make_error("internal", message)
+        raise internal_error(f"the scaffold of {checkpoint.label} has wrong tensors")

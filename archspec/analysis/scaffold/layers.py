@@ -107,10 +107,10 @@ def load_library() -> tuple[list[LayerPattern], set[str]]:
     """Return the patterns of the standard library, in the order of its exports, and all names that it exports."""
     patterns: list[LayerPattern] = []
     names: set[str] = set()
-    for item in _parse_library_file(f"{LIBRARY}.arch").items:
+    for item in parse_library_file(f"{LIBRARY}.arch").items:
         if isinstance(item, tree.Import):
             names.update(entry.alias for entry in item.names)
-            source = _parse_library_file(item.source).items if item.path else ()
+            source = parse_library_file(item.source).items if item.path else ()
             definitions = {d.name.text: d for d in source if isinstance(d, tree.Definition)}
             layer_patterns = [_build_pattern(definitions[entry.name]) for entry in item.names if definitions]
             patterns += [pattern for pattern in layer_patterns if pattern is not None]
@@ -147,7 +147,8 @@ def _score_match(form: LayerCall, word: str) -> int:
 # Reading of the library
 
 
-def _parse_library_file(path: str) -> tree.File:
+def parse_library_file(path: str) -> tree.File:
+    """Return the syntax tree of a file of the library, by its path in the folder of specs."""
     with open(os.path.join(resources.specs_root(), path), encoding="utf-8") as file:
         return parse_cached(Source(path, file.read()), Report())
 

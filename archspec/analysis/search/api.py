@@ -16,7 +16,7 @@ from archspec.analysis.search.search import Collector, Progress, SelectedDesigns
 from archspec.analysis.search.space import Designs, Space, build_space
 from archspec.analysis.variant.lines import find_imports, format_model_statement
 from archspec.core.arguments import check_arguments
-from archspec.core.diagnostics import make_error, suggest
+from archspec.core.diagnostics import internal_error, make_error, suggest
 from archspec.ir.index_ranges import dimensions
 from archspec.ir.table import PlainValue
 from archspec.language.syntax import tree
@@ -162,12 +162,18 @@ def _find_helpers(model: Model, space: Space) -> frozenset[str]:
 
 
 def _check_quantity(model: Model, quantity: Quantity) -> None:
-    """Raise ArchError for a dimension, role or pattern that the model does not have."""
+    """Raise ArchError for a dimension, role or pattern that the model does not have, and for a missing size."""
     names = dimensions(get_compilation(model).body.inputs)
     for name in quantity.dims:
         if name not in names:
             help = suggest(name, names) or (f"dimensions: {', '.join(names)}" if names else None)
             raise make_error("usage", f"unknown dimension or argument `{name}` of `{quantity.kind}`", help=help)
+    if quantity.kind == "time" and dict(quantity.named)["past"] is None:
+        missing = [name for name in names if name not in quantity.dims]
+        if missing:
+            sizes = ", ".join([f"{name} = {quantity.dims.get(name, '...')}" for name in names])
+            message = f"`time` needs sizes of the dimensions {', '.join(missing)}"
+            raise make_error("usage", message, help=f"write `time(device = ..., {sizes})`, or `past = ...`")
     if quantity.kind == "role_params":
         roles = sorted({tensor.role for tensor in model.tensors if tensor.role is not None})
         if quantity.subject not in roles:
@@ -249,12 +255,10 @@ class _DesignCheck:
         for name, value in self.values.items():
             actual = design.quantities[value] if isinstance(value, Quantity) else evaluate_expression(value, design)
             if actual != row[name]:
-                message = f"`{name}` of {model.name} is {actual}, but the search found {row[name]}"
-                raise make_error("internal", f"{message}; this is a bug in archspec; please report it")
+                raise internal_error(f"`{name}` of {model.name} is {actual}, but the search found {row[name]}")
         for condition in self.conditions:
             if evaluate_expression(condition, design) is not True:
-                message = f"`{condition}` does not hold for {model.name}, but the search found that it does"
-                raise make_error("internal", f"{message}; this is a bug in archspec; please report it")
+                raise internal_error(f"`{condition}` does not hold for {model.name}, but the search found that it does")
 
     def _compile_statements(self, models: Sequence[Model]) -> list[tuple[str, Model]]:
         """Return the statements of models, each with the model it compiles to in the file of the spec.
@@ -279,7 +283,7 @@ class _DesignCheck:
         for model, compiled_model in zip(models, compiled, strict=True):  # figures are compared later
             if (compiled_model.params, compiled_model.hyperparameters) != (model.params, model.hyperparameters):
                 message = f"the statement of {compiled_model.name} does not compile to the model of the search"
-                raise make_error("internal", f"{message}; this is a bug in archspec; please report it")
+                raise internal_error(message)
         return list(zip(lines, compiled, strict=True))
 
 

@@ -18,14 +18,15 @@ from archspec.analysis.search.columns import (
     negate,
     where,
 )
-from archspec.analysis.search.quantities import SIGNATURES, Quantity, find_argument_error
+from archspec.analysis.search.quantities import REQUIRED, SIGNATURES, Quantity, find_argument_error
 from archspec.core.diagnostics import ArchError, Diagnostic, Report, Source, Span, make_error, suggest
 from archspec.language.syntax import tree
 from archspec.language.syntax.parse import parse_expression
 
-SUFFIXES = {"K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9}
+SUFFIXES = {"K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9, "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+"""Factors of suffixes of numbers; times are in nanoseconds."""
 
-_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\w.])(\d+(?:\.\d+)?)([KMGB])(?!\w)')
+_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\w.])(\d+(?:\.\d+)?)([KMGB]|[num]?s)(?!\w)')
 
 _UNKNOWN_SUFFIX = re.compile(r"found `\d[\d.]*[A-Za-z]+`$")
 
@@ -75,7 +76,7 @@ def _add_help(diagnostic: Diagnostic) -> Diagnostic:
     if diagnostic.help is None and diagnostic.message.endswith("found `=`"):
         return diagnostic._replace(help="use `==` for equality")
     if diagnostic.help is None and _UNKNOWN_SUFFIX.search(diagnostic.message):
-        return diagnostic._replace(help="use K, M, G or B after a number, as in `30M`")
+        return diagnostic._replace(help="use K, M, G or B after a number, as in `30M`, or ns, us, ms or s")
     return diagnostic
 
 
@@ -177,8 +178,10 @@ class _Reader:
                 sizes[item.name] = value
         if form.needs_subject and not subject:
             raise _usage_error(self.source, node, f'`{kind}` expects one {form.subject} in quotes: `{kind}("...")`')
-        if "past" in options and options["past"] is None:
-            raise _usage_error(self.source, node, f"`{kind}` expects a number of positions: `{kind}(past = 1024)`")
+        for name in form.required:
+            if options[name] is None:
+                expected, example = REQUIRED[name]
+                raise _usage_error(self.source, node, f"`{kind}` expects {expected}: `{kind}({example})`")
         return Quantity(kind, subject, tuple(sizes.items()), tuple(options.items()))
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from archspec.analysis.cost.api import cost
-from archspec.analysis.cost.memory import ATTENTION, BITS, byte_count
+from archspec.analysis.cost.dtypes import ATTENTION, BITS, byte_count
 from archspec.analysis.count.count import count
 from archspec.analysis.count.select import SelectionRule
-from archspec.core.diagnostics import make_error
+from archspec.analysis.fit.api import fit
+from archspec.core.diagnostics import ArchError, make_error
 from archspec.core.record import Node
+from archspec.core.reports.text import literal
+from archspec.formats.devices import load_device
 from archspec.ir.active import ActiveParts
 from archspec.ir.fold import has_choices
 from archspec.ir.table import PlainValue
@@ -16,12 +21,16 @@ from archspec.pipeline.model import Model, get_compilation
 
 
 class Signature(Node):
-    """The arguments of a quantity: a positional text (`subject`), sizes of dimensions, and named ones with defaults."""
+    """The arguments of a quantity: a positional text (`subject`), sizes of dimensions, and named ones with defaults.
+
+    `required` are the named arguments without which the quantity has no value.
+    """
 
     subject: str = ""
     needs_subject: bool = False
     has_sizes: bool = False
     named: tuple[tuple[str, object], ...] = ()
+    required: tuple[str, ...] = ()
 
 
 SIGNATURES = {
@@ -35,12 +44,30 @@ SIGNATURES = {
     "elementwise": Signature(has_sizes=True),
     "weight_bytes": Signature(named=(("dtype", "float32"),)),
     "activation_bytes": Signature(has_sizes=True, named=(("attention", "flash"), ("dtype", "float32"))),
-    "cache_bytes": Signature(has_sizes=True, named=(("past", None), ("dtype", "bfloat16"))),
+    "cache_bytes": Signature(has_sizes=True, named=(("past", None), ("dtype", "bfloat16")), required=("past",)),
+    "time": Signature(
+        has_sizes=True,
+        named=(("device", None), ("past", None), ("training", False), ("dtype", "bfloat16")),
+        required=("device",),
+    ),
+    "fit": Signature(
+        named=(("device", None), ("context", None), ("batch", 1), ("dtype", "bfloat16")),
+        required=("device", "context"),
+    ),
 }
-"""Signatures of the quantities, by name. `past` has no default."""
+"""Signatures of the quantities, by name."""
 
-COMPILED_ONLY = ("activation_bytes", "cache_bytes")
+REQUIRED = {
+    "past": ("a number of positions", "past = 1024"),
+    "context": ("a number of positions", "context = 1024"),
+    "device": ("a device", 'device = "h100"'),
+}
+"""Descriptions and examples of required arguments."""
+
+COMPILED_ONLY = ("activation_bytes", "cache_bytes", "time", "fit")
 """Quantities that have no formulas."""
+
+_MINIMUMS = {"past": 0, "context": 1, "batch": 1}
 
 _CHOICES: dict[str, tuple[str, ...]] = {"attention": ATTENTION}
 
@@ -61,7 +88,7 @@ class Quantity(Node):
         defaults = dict(SIGNATURES[self.kind].named)
         for name, value in self.named:
             if value != defaults[name]:
-                arguments.append(f'{name} = "{value}"' if isinstance(value, str) else f"{name} = {value}")
+                arguments.append(f'{name} = "{value}"' if isinstance(value, str) else f"{name} = {literal(value)}")
         return f"{self.kind}({', '.join(arguments)})" if arguments else self.kind
 
     @property
@@ -78,11 +105,25 @@ PARAMS = Quantity("params")
 
 def find_argument_error(name: str, value: object, text: str) -> str | None:
     """Return the error message for an invalid named argument of a quantity, with source `text`; None if valid."""
-    if name == "past":
-        is_right = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-        return None if is_right else f"`past` expects an integer of at least 0, found {text}"
+    if name in _MINIMUMS:
+        is_right = isinstance(value, int) and not isinstance(value, bool) and value >= _MINIMUMS[name]
+        return None if is_right else f"`{name}` expects an integer of at least {_MINIMUMS[name]}, found {text}"
+    if name == "training":
+        return None if isinstance(value, bool) else f"`training` is true or false; found {text}"
+    if name == "device":
+        return _find_device_error(value, text)
     choices = _CHOICES.get(name, tuple(BITS))
     return None if value in choices else f"`{name}` is one of {', '.join(choices)}; found {text}"
+
+
+def _find_device_error(value: object, text: str) -> str | None:
+    if not isinstance(value, str):
+        return f"`device` expects a name or a file in quotes, found {text}"
+    try:
+        load_device(value)
+    except ArchError as error:
+        return error.diagnostics[0].message
+    return None
 
 
 def measure(model: Model, quantity: Quantity) -> PlainValue:
@@ -101,6 +142,10 @@ def measure(model: Model, quantity: Quantity) -> PlainValue:
             return _count_active(model)
         case "weight_bytes":
             return byte_count(model.params.total, quantity.text("dtype"))
+        case "fit":
+            device, dtype = quantity.text("device"), quantity.text("dtype")
+            context, batch = (cast("int", dict(quantity.named)[name]) for name in ("context", "batch"))
+            return -fit(model, device, batch=batch, context=context, dtype=dtype).missing
         case "hyperparameter":
             return model.hyperparameters[quantity.subject]
         case _:
@@ -124,11 +169,15 @@ def _count_active(model: Model) -> int:
 
 
 def _measure_cost(model: Model, quantity: Quantity) -> int:
-    """Return the work of a model, or memory in bytes that depends on sizes."""
-    sizes = quantity.dims
+    """Return the work of a model, memory in bytes that depends on sizes, or a least time in whole nanoseconds."""
+    sizes, past = quantity.dims, dict(quantity.named).get("past")
+    assert past is None or isinstance(past, int)
+    if quantity.kind == "time":
+        training, device = bool(dict(quantity.named)["training"]), quantity.text("device")
+        time = cost(model, dims=sizes, dtype=quantity.text("dtype"), past=past, training=training, device=device).time
+        assert time is not None
+        return int(time.seconds * 10**9)
     if quantity.kind == "cache_bytes":
-        past = dict(quantity.named)["past"]
-        assert isinstance(past, int)
         decoding = cost(model, dims=sizes, past=past, cache_dtype=quantity.text("dtype")).decoding
         assert decoding is not None
         return decoding.cache_bytes

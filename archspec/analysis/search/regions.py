@@ -21,7 +21,7 @@ from archspec.analysis.search.space import Designs, plain_value
 from archspec.compiler.elaborate.models import CompiledModel
 from archspec.compiler.evaluate.values import UNKNOWN, to_plain
 from archspec.core.algebra import Expression, Polynomial, evaluate, number, symbols
-from archspec.core.diagnostics import ArchError, Span, make_error
+from archspec.core.diagnostics import ArchError, Span, internal_error
 from archspec.core.record import Node
 from archspec.ir.table import PlainValue
 from archspec.pipeline.model import Model, get_compilation
@@ -141,7 +141,7 @@ class Regions:
                 measure(model, quantity)
         except ArchError:
             return
-        raise _internal_error(f"the formulas of {model.name} refuse a design that compiles: {values}")
+        raise internal_error(f"the formulas of {model.name} refuse a design that compiles: {values}")
 
     # Derivation -------------------------------------------------------------------------------------------------------
 
@@ -200,7 +200,7 @@ class Regions:
         for quantity, expr in formulas.items():
             value = number(expr)
             if measure(model, quantity) != (evaluate(expr, point) if value is None else value):
-                raise _internal_error(f"the formula of `{quantity}` is wrong for {model.name}")
+                raise internal_error(f"the formula of `{quantity}` is wrong for {model.name}")
         return Formulas(tuple(open), formulas, derivation.constants, outcome.assumptions)
 
     def _find_split(self, designs: Designs, fixed_integers: dict[str, PlainValue], open: Sequence[str]) -> str | None:
@@ -289,7 +289,3 @@ def _at_least_1(column: Column) -> Column:
 def _format_reason(error: ArchError) -> str:
     diagnostic = error.diagnostics[0]
     return diagnostic.message + (f" ({diagnostic.span.location})" if diagnostic.span is not None else "")
-
-
-def _internal_error(message: str) -> ArchError:
-    return make_error("internal", f"{message}; this is a bug in archspec; please report it")

@@ -13,7 +13,7 @@ from archspec.compiler.literals import definition_names
 from archspec.compiler.resolve.definition import resolve_definition
 from archspec.compiler.resolve.unit import Definition, Unit
 from archspec.core import resources
-from archspec.core.diagnostics import Report, make_error, suggest
+from archspec.core.diagnostics import Report, internal_error, make_error, suggest
 from archspec.ir.ops import Op
 from archspec.ir.table import PlainValue
 from archspec.language.syntax import tree
@@ -46,9 +46,7 @@ def new_spec(path: str, model: Model, overrides: Mapping[str, PlainValue], block
     folder = os.path.realpath(os.path.dirname(path) or os.curdir)
     (compiled,) = compile_text_in_folder(text, path, folder, folder, [file.name])
     if diff(model, compiled) or compiled.params != model.params:
-        raise make_error(
-            "internal", f"{path} does not compile to {model.name}; this is a bug in archspec; please report it"
-        )
+        raise internal_error(f"{path} does not compile to {model.name}")
     return text
 
 

@@ -18,6 +18,7 @@ USAGE_CODES = frozenset(
     {
         "bad-checkpoint",
         "bad-override",
+        "bad-plan",
         "bad-size",
         "missing-file",
         "missing-package",

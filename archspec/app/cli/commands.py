@@ -7,24 +7,35 @@ from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 
+from archspec.analysis.cost.dtypes import ATTENTION, BITS, CHECKPOINTS, FLOATS
 from archspec.analysis.count.select import SelectionRule
 from archspec.app.cli.options import (
     FORMATS,
     SPEC,
     add_base,
+    add_cache_dtype,
     add_checkpoint,
+    add_depth,
+    add_device,
     add_dims,
     add_format,
+    add_models_options,
     add_output,
     add_pictures,
     add_reading,
+    add_repeatable,
     add_set,
     add_spec,
+    add_trained,
     add_watch,
     add_wide,
     parse_depth,
+    parse_fraction,
+    parse_image,
     parse_jobs,
+    parse_number,
     parse_past,
+    parse_pipeline,
 )
 from archspec.core.record import Record
 from archspec.core.resources import KINDS
@@ -56,26 +67,14 @@ def _count(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by", choices=("tensor", "layer", "block", "role"), help="print a flat table instead of the tree of layers"
     )
-    parser.add_argument("--depth", metavar="N", type=parse_depth, help="combine everything nested deeper than N levels")
-    parser.add_argument(
-        "--select",
-        metavar="GLOB",
-        action="append",
-        type=partial(SelectionRule, True),
-        dest="rules",
-        default=[],
-        help="count the tensors with matching names",
+    add_depth(parser)
+    help = "count the tensors with matching names"
+    add_repeatable(parser, "--select", "GLOB", help, dest="rules", type=partial(SelectionRule, True))
+    help = (
+        "do not count tensors with matching names; `*` also matches dots; the last matching --select or"
+        " --exclude applies"
     )
-    parser.add_argument(
-        "--exclude",
-        metavar="GLOB",
-        action="append",
-        type=partial(SelectionRule, False),
-        dest="rules",
-        default=[],
-        help="do not count tensors with matching names; `*` also matches dots; the last matching --select or"
-        " --exclude applies",
-    )
+    add_repeatable(parser, "--exclude", "GLOB", help, dest="rules", type=partial(SelectionRule, False))
     add_format(parser)
 
 
@@ -133,8 +132,7 @@ def _figure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "other", metavar="OTHER", nargs="?", help="a model to draw beside SPEC, with what differs marked"
     )
-    add_set(parser, "[K:]NAME=VALUE", "override a hyperparameter of every model, or only of the K-th (`2:layers=6`)")
-    add_reading(parser)
+    add_models_options(parser)
     parser.add_argument(
         "--width",
         default="3.3in",
@@ -176,13 +174,10 @@ def _lift(parser: argparse.ArgumentParser) -> None:
         help="FILE.py[:FACTORY], where FACTORY returns a module (default: build); a transformers `config.json`; "
         "`timm:NAME` or `torchvision:NAME`",
     )
+    help = "declare an input of the module in FILE.py: `ids=int[batch,seq]`, `x=real[batch,64]`"
+    add_repeatable(parser, "--input", "NAME=DTYPE[SIZES]", help, dest="inputs")
     parser.add_argument(
-        "--input",
-        metavar="NAME=DTYPE[SIZES]",
-        action="append",
-        default=[],
-        dest="inputs",
-        help="declare an input of the module in FILE.py: `ids=int[batch,seq]`, `x=real[batch,64]`",
+        "--fixed", action="store_true", help="lift the module as it is: faster, with numbers for all sizes"
     )
     add_output(parser)
 
@@ -196,12 +191,16 @@ def _import(parser: argparse.ArgumentParser) -> None:
 
 
 def _cost(parser: argparse.ArgumentParser) -> None:
-    from archspec.analysis.cost.memory import ATTENTION, BITS
-
     add_spec(parser)
     add_dims(parser)
     parser.add_argument(
         "--dtype", choices=(*BITS,), default="float32", help="data type of the weights (default: float32)"
+    )
+    parser.add_argument(
+        "--image",
+        metavar="WIDTHxHEIGHT",
+        type=parse_image,
+        help="cost with an image of so many pixels (`images` is 1 unless --dim sets it)",
     )
     parser.add_argument(
         "--past",
@@ -209,12 +208,7 @@ def _cost(parser: argparse.ArgumentParser) -> None:
         type=parse_past,
         help="cost of one decoding step, with a key-value cache of N positions",
     )
-    parser.add_argument(
-        "--cache-dtype",
-        metavar="TYPE",
-        choices=(*BITS,),
-        help="data type of the cache (default: data type of the weights, or bfloat16 if they are quantized)",
-    )
+    add_cache_dtype(parser)
     parser.add_argument(
         "--attention",
         choices=ATTENTION,
@@ -225,15 +219,135 @@ def _cost(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="count only half of the matrix products of causal attention",
     )
-    parser.add_argument("--depth", metavar="N", type=parse_depth, help="combine everything nested deeper than N levels")
+    parser.add_argument("--training", action="store_true", help="FLOPs of a training step: forward and backward")
+    add_trained(parser, "; with --training")
+    parser.add_argument(
+        "--checkpoint",
+        choices=CHECKPOINTS,
+        default="none",
+        help="activation checkpointing, which computes blocks again (default: none; with --training)",
+    )
+    parser.add_argument(
+        "--device",
+        metavar="NAME",
+        help="add the least time on a device: a name such as h100, or a file that describes one",
+    )
+    parser.add_argument(
+        "--utilization",
+        metavar="PART",
+        type=float,
+        help="estimate the time with this part of the device's peak (default: 1; with --device)",
+    )
+    parser.add_argument(
+        "--bandwidth-utilization",
+        metavar="PART",
+        type=float,
+        help="estimate the time with this part of the device's bandwidth (default: 1; with --device)",
+    )
+    add_depth(parser)
+    add_format(parser)
+
+
+def _plan(parser: argparse.ArgumentParser) -> None:
+    from archspec.analysis.plan.options import ENGINES, OPTIMIZERS, SCHEDULES
+
+    add_spec(parser)
+    add_base(parser)
+    add_device(parser)
+    parser.add_argument(
+        "--count", metavar="N", type=parse_number, help="number of devices (default: as few as the next numbers need)"
+    )
+    parser.add_argument(
+        "--engine", choices=ENGINES, default="ddp", help="how the model is divided among the devices (default: ddp)"
+    )
+    parser.add_argument(
+        "--tensor",
+        metavar="N",
+        type=parse_number,
+        default=1,
+        help="divide heads among N devices (default: 1)",
+    )
+    parser.add_argument(
+        "--expert", metavar="N", type=parse_number, default=1, help="divide experts among N devices (default: 1)"
+    )
+    parser.add_argument(
+        "--pipeline",
+        metavar="N",
+        type=parse_pipeline,
+        default=1,
+        help="divide blocks among N stages, or N,N,... blocks for each stage (default: 1)",
+    )
+    parser.add_argument(
+        "--microbatches", metavar="N", type=parse_number, default=1, help="microbatches of a step (default: 1)"
+    )
+    parser.add_argument("--schedule", choices=SCHEDULES, default="1f1b", help="of a pipeline (default: 1f1b)")
+    add_dims(parser)
+    parser.add_argument(
+        "--dtype", choices=FLOATS, help="data type of the weights (default: float32, or bfloat16 with ZeRO)"
+    )
+    parser.add_argument(
+        "--compute-dtype",
+        choices=FLOATS,
+        help="data type that fsdp2 computes in (default: bfloat16 of float32 weights)",
+    )
+    parser.add_argument("--optimizer", choices=(*OPTIMIZERS,), default="adamw", help="(default: adamw)")
+    parser.add_argument(
+        "--checkpoint",
+        metavar="KIND",
+        default="none",
+        help="blocks computed again: none, blocks, every=K, selective=matmul, selective=attention",
+    )
+    parser.add_argument(
+        "--attention", choices=ATTENTION, default="flash", help="attention implementation (default: flash)"
+    )
+    parser.add_argument("--fused-loss", action="store_true", help="without whole logits")
+    parser.add_argument(
+        "--no-reshard", dest="reshard", action="store_false", help="fsdp2 keeps whole weights until backward"
+    )
+    add_trained(parser)
+    parser.add_argument("--by", choices=("block",), help="list where states are")
+    add_pictures(parser, "draw the bytes against the memory of the device, as SVG")
+    add_format(parser)
+
+
+def _fit(parser: argparse.ArgumentParser) -> None:
+    add_spec(parser)
+    add_device(parser)
+    parser.add_argument("--count", metavar="N", type=parse_number, help="number of devices (default: as --tensor)")
+    parser.add_argument(
+        "--tensor", metavar="N", type=parse_number, default=1, help="divide the model among N devices (default: 1)"
+    )
+    parser.add_argument("--batch", metavar="B", type=parse_number, default=1, help="sequences at a time (default: 1)")
+    parser.add_argument(
+        "--context",
+        metavar="N",
+        type=parse_number,
+        help="cached positions of each sequence (default: the most that fit)",
+    )
+    parser.add_argument(
+        "--dtype",
+        choices=(*BITS,),
+        help="data type of the weights (default: as stored if quantized, or bfloat16)",
+    )
+    add_cache_dtype(parser)
+    parser.add_argument(
+        "--fraction",
+        metavar="F",
+        type=parse_fraction,
+        default=0.9,
+        help="usable part of the device's memory (default: 0.9)",
+    )
+    parser.add_argument(
+        "--chunk", metavar="N", type=parse_number, help="include the activations of a prefill of N positions"
+    )
+    add_repeatable(parser, "--dim", "NAME=N", "size of another dimension", dest="dims")
+    add_repeatable(parser, "--lora", "ADAPTER", "load an adapter beside the weights")
     add_format(parser)
 
 
 def _formula(parser: argparse.ArgumentParser) -> None:
     add_spec(parser)
-    parser.add_argument(
-        "--open", metavar="NAME,...", action="append", default=[], help="hyperparameters to keep symbolic"
-    )
+    add_repeatable(parser, "--open", "NAME,...", "hyperparameters to keep symbolic")
     parser.add_argument(
         "--format", choices=("text", "latex", "json", "yaml"), default="text", help="output format (default: text)"
     )
@@ -255,14 +369,8 @@ def _verify(parser: argparse.ArgumentParser) -> None:
         help="instead of a checkpoint, prove that the module returned by FACTORY (default: build) is equivalent to"
         " the model",
     )
-    parser.add_argument(
-        "--rename",
-        metavar="OLD=NEW",
-        action="append",
-        default=[],
-        dest="renames",
-        help="rename tensors of the checkpoint from OLD to NEW; each `*` keeps the text that it matches (`model.*=*`)",
-    )
+    help = "rename tensors of the checkpoint from OLD to NEW; each `*` keeps the text that it matches (`model.*=*`)"
+    add_repeatable(parser, "--rename", "OLD=NEW", help, dest="renames")
     add_format(parser)
 
 
@@ -329,39 +437,22 @@ def _audit(parser: argparse.ArgumentParser) -> None:
 def _compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help=SPEC)
     parser.add_argument("others", metavar="B", nargs="+", help="one or more models to compare with A, specified like A")
-    add_set(parser, "[K:]NAME=VALUE", "override a hyperparameter of every model, or only of the K-th (`2:layers=6`)")
-    add_reading(parser)
+    add_models_options(parser)
     parser.add_argument(
         "--depth", metavar="N", type=parse_depth, default=1, help="expand components N levels deep (default: 1)"
     )
     add_dims(parser)
-    add_pictures(parser)
+    add_pictures(parser, "draw the models side by side as SVG, with the differences marked")
     add_format(parser)
 
 
 def _search(parser: argparse.ArgumentParser) -> None:
     add_spec(parser)
-    parser.add_argument(
-        "--vary",
-        metavar="NAME=VALUES",
-        action="append",
-        default=[],
-        help="vary a hyperparameter over an inclusive range (`2..24`, `256..1024:64`), a list or an expression",
-    )
-    parser.add_argument(
-        "--where",
-        metavar="CONDITION",
-        action="append",
-        default=[],
-        help="keep only designs that satisfy CONDITION (`params < 30M`)",
-    )
-    parser.add_argument(
-        "--best",
-        metavar="EXPRESSION",
-        action="append",
-        default=[],
-        help="maximize EXPRESSION (`-params` minimizes); with several, find the Pareto front",
-    )
+    help = "vary a hyperparameter over an inclusive range (`2..24`, `256..1024:64`), a list or an expression"
+    add_repeatable(parser, "--vary", "NAME=VALUES", help)
+    add_repeatable(parser, "--where", "CONDITION", "keep only designs that satisfy CONDITION (`params < 30M`)")
+    help = "maximize EXPRESSION (`-params` minimizes); with several, find the Pareto front"
+    add_repeatable(parser, "--best", "EXPRESSION", help)
     parser.add_argument("--near", metavar="EXPRESSION=N", help="find the designs closest to a value (`params=50M`)")
     parser.add_argument("--all", action="store_true", help="also list every design that satisfies the conditions")
     parser.add_argument(
@@ -371,9 +462,7 @@ def _search(parser: argparse.ArgumentParser) -> None:
         default=1,
         help="use N processes to compile designs that have no formula (default: 1)",
     )
-    parser.add_argument("--svg", metavar="FILE", help="plot the designs as SVG")
-    parser.add_argument("--html", metavar="FILE", help="write a page with the plot and the table")
-    parser.add_argument("--dark", action="store_true", help="use a dark background; requires --svg")
+    add_pictures(parser, "plot the designs as SVG", has_force=False)
     parser.add_argument(
         "--format", choices=(*FORMATS, "parquet"), default="table", help="output format (default: table)"
     )
@@ -385,14 +474,8 @@ def _new(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the spec to write")
     parser.add_argument("--from", metavar="SPEC", required=True, dest="spec", help=SPEC)
     add_set(parser, "NAME=VALUE", "override a hyperparameter")
-    parser.add_argument(
-        "--block",
-        metavar="NAME",
-        action="append",
-        default=[],
-        dest="blocks",
-        help="copy a definition of the model into FILE, ready to edit; repeat it for several",
-    )
+    help = "copy a definition of the model into FILE, ready to edit; repeat it for several"
+    add_repeatable(parser, "--block", "NAME", help, dest="blocks")
     add_reading(parser)
     parser.add_argument("--force", action="store_true", help="overwrite a file")
 
@@ -400,9 +483,8 @@ def _new(parser: argparse.ArgumentParser) -> None:
 def _diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help=SPEC)
     parser.add_argument("b", metavar="B", help="the model to compare with A, specified like A")
-    add_set(parser, "[K:]NAME=VALUE", "override a hyperparameter of every model, or only of the K-th (`2:layers=6`)")
-    add_reading(parser)
-    add_pictures(parser)
+    add_models_options(parser)
+    add_pictures(parser, "draw the models side by side as SVG, with the differences marked")
     add_format(parser)
 
 
@@ -419,6 +501,8 @@ COMMANDS = {
     "fmt": Command("format specs in the canonical layout", _fmt),
     "count": Command("count parameters, as a tree or by tensor, layer, block or role", _count, watchable=True),
     "cost": Command("compute multiply-accumulates, FLOPs, elementwise operations and memory", _cost),
+    "fit": Command("compute whether a model fits a device, the longest context and the largest batch", _fit),
+    "plan": Command("compute the memory of each device in training, by category", _plan),
     "formula": Command("derive the parameter count as a polynomial in open hyperparameters", _formula),
     "graph": Command("write the computation graph as a picture or as data", _graph, watchable=True),
     "figure": Command("draw a figure of a model for a paper, as SVG, PDF, PNG or TikZ", _figure),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from threading import Event, Thread
+    from typing import TextIO
 
 FIRST_SECONDS, INTERVAL_SECONDS = 1.0, 0.2
 """Seconds until the progress line appears, and between its updates."""
@@ -30,7 +31,8 @@ class Progress:
         import threading  # imported late: it takes a millisecond, and most output does not go to a terminal
 
         stop = threading.Event()
-        thread = threading.Thread(target=self._run, args=(stop, monotonic()), name="progress")
+        # the stream of now: while it is written to, PyTorch's own messages may be kept away from `sys.stderr`
+        thread = threading.Thread(target=self._run, args=(sys.stderr, stop, monotonic()), name="progress")
         self._running = stop, thread
         thread.start()
 
@@ -42,21 +44,21 @@ class Progress:
             thread.join()
             self._running = None
 
-    def _run(self, stop: Event, start: float) -> None:
+    def _run(self, stream: TextIO, stop: Event, start: float) -> None:
         if stop.wait(FIRST_SECONDS):
             return
         line = ""
         while not stop.is_set():
-            line = f"{self.step}, {monotonic() - start:.0f} s"  # lines never get shorter, so none has to be cleared
-            _write(f"\r{line}")
+            line = f"{self.step}, {monotonic() - start:.0f} s".ljust(len(line))  # over all of the line before
+            _write(stream, f"\r{line}")
             stop.wait(INTERVAL_SECONDS)
-        _write(f"\r{' ' * len(line)}\r")
+        _write(stream, f"\r{' ' * len(line)}\r")
 
 
-def _write(text: str) -> None:
+def _write(stream: TextIO, text: str) -> None:
     try:
-        sys.stderr.write(text)
-        sys.stderr.flush()
+        stream.write(text)
+        stream.flush()
     except (OSError, ValueError):  # the terminal was closed
         return
 

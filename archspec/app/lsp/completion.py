@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 
 from archspec.app.lsp.descriptions import operation_signature, signature
-from archspec.app.lsp.edits import Edit, import_edit
 from archspec.app.lsp.workspace import Analysis
 from archspec.compiler.resolve.definition import resolve_definition
 from archspec.compiler.resolve.unit import Definition, Unit
@@ -16,6 +15,7 @@ from archspec.core.record import Record
 from archspec.ir.ops import OPS, Op
 from archspec.ir.ops.record import REQUIRED
 from archspec.language.syntax import tree
+from archspec.language.syntax.edits import Edit, import_edit
 from archspec.language.syntax.machine import TITLING
 from archspec.language.syntax.parse import CONTEXTUAL, parser
 

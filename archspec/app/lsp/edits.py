@@ -5,23 +5,16 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from archspec.app.lsp.occurrences import Occurrence, Symbol
 from archspec.app.lsp.workspace import Analysis, Workspace
 from archspec.core.diagnostics import Diagnostic
 from archspec.core.record import Record
 from archspec.language.syntax import tree
+from archspec.language.syntax.edits import Edit, apply_edits, import_edit, line_start
 from archspec.language.syntax.parse import CONTEXTUAL, parser
 from archspec.language.syntax.tree import iter_statements
-
-
-class Edit(Record):
-    """The replacement of the characters `start` to `end` by `text`."""
-
-    start: int
-    end: int
-    text: str
 
 
 class Fix(Record):
@@ -34,33 +27,6 @@ class Fix(Record):
 
 class UnsafeRenameError(Exception):
     """A name cannot be changed; the message states the reason."""
-
-
-def apply_edits(text: str, edits: Sequence[Edit]) -> str:
-    """Return the text after edits, which do not overlap."""
-    for edit in sorted(edits, key=lambda edit: -edit.start):
-        text = text[: edit.start] + edit.text + text[edit.end :]
-    return text
-
-
-def import_edit(file: tree.File, text: str, name: str, source: str = "std") -> Edit:
-    """Return the edit that imports a name from a bundled file."""
-    for item in file.items:
-        if isinstance(item, tree.Import) and not item.export and not item.path and item.source == source and item.names:
-            end = item.names[-1].end
-            return Edit(end, end, f", {name}")
-    first = next((item for item in file.items if not isinstance(item, tree.Import)), None)
-    imports = [item for item in file.items if isinstance(item, tree.Import)]
-    if imports:
-        return Edit(imports[-1].end, imports[-1].end, f"\nimport {source} {{ {name} }}")
-    offset = _line_start(text, first.start) if first is not None else len(text)
-    while offset > 0 and text[:offset].rstrip("\n").rpartition("\n")[2].startswith("##"):
-        offset = _line_start(text, offset - 1)
-    return Edit(offset, offset, f"import {source} {{ {name} }}\n\n")
-
-
-def _line_start(text: str, offset: int) -> int:
-    return text[:offset].rfind("\n") + 1
 
 
 # Quick fixes ---------------------------------------------------------------------------------------------------------
@@ -146,7 +112,7 @@ def _removal_edit(text: str, start: int, end: int) -> Edit:
         return Edit(start, after.end(), "")
     if before is not None:
         return Edit(before.start(), end, "")
-    line = _line_start(text, start)
+    line = line_start(text, start)
     remainder, line_end, _ = text[end:].partition("\n")
     if not text[line:start].strip() and not remainder.strip():
         return Edit(line, end + len(remainder + line_end), "")

@@ -20,7 +20,8 @@ from archspec.codegen.python.trees import bind, literal, name, names_in, prune, 
 from archspec.codegen.scope.constructor_arguments import ConstructorArguments
 from archspec.codegen.scope.context import Context, EmittedDefinition, FunctionInput, Output
 from archspec.codegen.scope.names import RESERVED_TUPLE_NAMES, python_name
-from archspec.codegen.scope.values import KIND, REAL
+from archspec.codegen.scope.scope import untranslatable_error
+from archspec.codegen.scope.values import ANY, KIND, REAL
 from archspec.compiler.elaborate.trace import DefinitionUse, Trace
 from archspec.compiler.resolve.unit import Definition, is_numeric
 from archspec.ir.module import Constant, Type
@@ -64,6 +65,33 @@ class ModuleWriter:
 
     def _function(self, definition: Definition) -> EmittedDefinition:
         uses = self.trace.uses[definition]
+        if all(entry.type != "any" for entry in definition.inputs):
+            return self._function_of(definition, uses)
+        by_type: dict[str, list[DefinitionUse]] = {}
+        for use in uses:
+            by_type.setdefault(_element_type(definition, use), []).append(use)
+        emitted, *others = [self._function_of(definition, group) for group in by_type.values()]
+        if any(_code(other) != _code(emitted) for other in others):
+            message = "its code in PyTorch differs between the types of elements that it is applied to"
+            raise untranslatable_error(message, definition, definition.node.name)
+        slots = zip(definition.inputs, emitted.inputs, strict=True)
+        ranks = [
+            {output.rank for output in each} for each in zip(*[e.outputs for e in (emitted, *others)], strict=True)
+        ]
+        return emitted._replace(
+            inputs=tuple([slot._replace(kind=ANY) if slot and entry.type == "any" else slot for entry, slot in slots]),
+            outputs=tuple(
+                [
+                    output._replace(
+                        kind=ANY if declared.type == "any" and output.kind is not None else output.kind,
+                        rank=output.rank if len(each) == 1 else None,
+                    )
+                    for declared, output, each in zip(definition.node.outputs, emitted.outputs, ranks, strict=True)
+                ]
+            ),
+        )
+
+    def _function_of(self, definition: Definition, uses: Sequence[DefinitionUse]) -> EmittedDefinition:
         forward = self._forward(definition, uses, None)
         known = self.arguments.of(definition)
         form = function_form(uses) if not known.arguments else None
@@ -235,6 +263,19 @@ class ModuleWriter:
             rank = ranks.pop() if len(ranks) == 1 else None
             found.append(Output(word, kind, rank, len(types) < len(scope.uses)))
         return tuple(found)
+
+
+def _element_type(definition: Definition, use: DefinitionUse) -> str:
+    """Return the element type of the tensors passed to inputs declared `any`, "" if only numbers are."""
+    passed = [a for entry, a in zip(definition.inputs, use.arguments, strict=True) if entry.type == "any"]
+    return next((a.dtype for a in passed if isinstance(a, Type)), "")
+
+
+def _code(emitted: EmittedDefinition) -> tuple[object, ...]:
+    """Return a function as values that compare equal for equal code."""
+    statements = [ast.dump(statement) for statement in emitted.forward or ()]
+    inputs = [slot and (slot.name, slot.optional, slot.by_name) for slot in emitted.inputs]
+    return emitted.kept, inputs, statements, emitted.needs
 
 
 def _present(uses: Sequence[DefinitionUse]) -> list[bool]:

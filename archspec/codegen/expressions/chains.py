@@ -40,6 +40,13 @@ class Expressions(Protocol):
     def unify_values(self, first: CodeValue, second: CodeValue, node: SourceNode) -> tuple[CodeValue, CodeValue]: ...
 
 
+def _is_stored(code: ast.expr) -> bool:
+    """Whether an expression reads a variable or an attribute of one, which computes nothing."""
+    while isinstance(code, ast.Attribute):
+        code = code.value
+    return isinstance(code, ast.Name)
+
+
 class Chains:
     """Translates chains and the loops in them."""
 
@@ -89,7 +96,7 @@ class Chains:
 
     def _once(self, piped: CodeValue, step: nodes.Step) -> CodeValue:
         """Store a piped value in a variable if the step reads it more than once."""
-        if _piped_in(self._chosen(step)) < 2 or isinstance(piped.code, ast.Name | ast.Attribute):
+        if _piped_in(self._chosen(step)) < 2 or _is_stored(piped.code):
             return piped
         variable = self.scope.fresh("stream", "part")
         return self._bind_variable(variable, piped)._replace(name=variable)
@@ -120,7 +127,7 @@ class Chains:
             elif self._varies(step):
                 last = self._optional(step, value, variable)
             else:
-                if not isinstance(value.code, ast.Name | ast.Attribute):
+                if not _is_stored(value.code):
                     value = self._bind_variable(variable, value)
                 last = self._stepped(step, self._chosen(step), value)
                 if isinstance(last, MultipleOutputs):
@@ -132,10 +139,16 @@ class Chains:
         if target is not None and target not in later:
             return self.scope.statements.variable(target)
         if reuse and isinstance(head, nodes.Local) and isinstance(value.code, ast.Name) and value.kind == REAL:
-            owner = next((w for w, v in self.scope.statements.local.items() if v == value.code.id), None)
-            if owner is not None and owner not in later:
-                return value.code.id
+            variable = value.code.id
+            owner = next((w for w, v in self.scope.statements.local.items() if v == variable), None)
+            if owner is not None and not any(w == owner or self._is_in(w, variable) for w in later):
+                return variable
         return self.scope.fresh("x", "h", "y", "out", "stream")
+
+    def _is_in(self, word: str, variable: str) -> bool:
+        """Whether a name stands for what is in a variable, perhaps one that another name is bound to, too."""
+        value = self.scope.env.get(word)
+        return isinstance(value, CodeValue) and isinstance(value.code, ast.Name) and value.code.id == variable
 
     def _bind_variable(self, variable: str, value: CodeValue) -> CodeValue:
         """Binds a variable to a value."""
@@ -147,7 +160,7 @@ class Chains:
         assert step.condition is not None
         statements, single = self.scope.statements, self.expressions.single
         test = self.static.code(step.condition)
-        if not isinstance(piped.code, ast.Name | ast.Attribute):
+        if not _is_stored(piped.code):
             piped = self._bind_variable(variable, piped)
         one, other = step.value, step.otherwise
         first, then = statements.capture_statements(lambda: single(self._stepped(step, one, piped), step))

@@ -15,7 +15,18 @@ from archspec.codegen.python.trees import apply, bind, literal, method, name, py
 from archspec.codegen.scope.context import EmittedDefinition
 from archspec.codegen.scope.operations import add_device
 from archspec.codegen.scope.scope import Scope, SourceNode
-from archspec.codegen.scope.values import ABSENT_VALUE, BOOL, FREE, INT, KIND, REAL, STATIC, CodeValue, MultipleOutputs
+from archspec.codegen.scope.values import (
+    ABSENT_VALUE,
+    ANY,
+    BOOL,
+    FREE,
+    INT,
+    KIND,
+    REAL,
+    STATIC,
+    CodeValue,
+    MultipleOutputs,
+)
 from archspec.compiler.elaborate.trace import AppliedNode, prebound_hyperparameters
 from archspec.compiler.resolve import nodes, walk
 from archspec.compiler.resolve.unit import Definition
@@ -325,7 +336,8 @@ class Expressions:
         outputs = emitted.outputs
         present = [o for o in outputs if o.kind is not None]
         result = method(call, present[0].name) if emitted.record and len(present) == 1 else call
-        kinds = tuple(FREE if is_free and o.kind == REAL else o.kind for o in outputs)
+        element = _element_kind(callee, values, is_free)
+        kinds = tuple(element if o.kind == ANY else FREE if is_free and o.kind == REAL else o.kind for o in outputs)
         ranks = tuple(o.rank for o in outputs)
         return Results(result, kinds, ranks)
 
@@ -348,8 +360,11 @@ class Expressions:
                 continue
             argument = literal(None)
             if value is not None:
-                kind = KIND[entry.type]
-                argument = value.code if is_free and value.kind == FREE else self._given(value, slot.kind, kind)
+                declared, kind = KIND[entry.type], slot.kind
+                if declared == ANY:
+                    declared = _element_kind(callee, values, is_free)
+                    kind = declared if kind == ANY else kind
+                argument = value.code if is_free and value.kind == FREE else self._given(value, kind, declared)
             if by_name:
                 named[slot.name] = argument
             else:
@@ -370,3 +385,11 @@ class Expressions:
                 apply(py("torch.full"), [sequence([]), value.code], {"dtype": dtype}), self.types.device()
             )
         return self.tensors.in_model_type(value).code if kind == REAL else value.code
+
+
+def _element_kind(callee: Definition, values: Sequence[CodeValue | None], is_free: bool) -> str:
+    """Return the kind of the values passed to the inputs of a function that are declared `any`."""
+    passed = [v for v, entry in zip(values, callee.inputs, strict=True) if v is not None and entry.type == "any"]
+    tensors = [v.kind for v in passed if v.is_tensor]
+    kind = tensors[0] if tensors else passed[0].counts if passed else REAL
+    return REAL if kind == FREE and not is_free else kind

@@ -130,8 +130,8 @@ class Scope:
             variable = self.statements.variable(entry.name)
             ranks = {len(t.shape) for t in types}
             rank = ranks.pop() if len(ranks) == 1 else None
-            kind = KIND[entry.dtype] if types else STATIC
-            value = CodeValue(name(variable), kind, rank, name=variable, counts=KIND[entry.dtype])
+            element = KIND[types[0].dtype if types and entry.dtype == "any" else entry.dtype]
+            value = CodeValue(name(variable), element if types else STATIC, rank, name=variable, counts=element)
         self.env[entry.name] = value
         return Input(entry, value, given)
 

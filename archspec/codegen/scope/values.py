@@ -9,14 +9,15 @@ from typing import NamedTuple
 from archspec.core.diagnostics import Span
 from archspec.ir.ops import Op
 
-STATIC, INT, BOOL, REAL, FREE = "static", "int", "bool", "real", "free"
-"""Kinds of values: known when the module is made (or a size), and tensors of integers, booleans and reals.
+STATIC, INT, BOOL, REAL, FREE, ANY = "static", "int", "bool", "real", "free", "any"
+"""Kinds of values: known when the module is made (or a size), and tensors of integers, booleans and reals; those of the
+inputs and outputs of a function that takes elements of any type.
 
 A *free* tensor of reals is made of integers and numbers alone, such as a table of sines. It is computed in float32 or
 wider, and takes the model's type, that of its weights and inputs (perhaps half precision), where it meets these.
 """
 
-KIND = {"real": REAL, "int": INT, "bool": BOOL, "": REAL}
+KIND = {"real": REAL, "int": INT, "bool": BOOL, "": REAL, "any": ANY}
 """The kind of tensors of an element type, as the language writes it."""
 
 

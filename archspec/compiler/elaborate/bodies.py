@@ -18,6 +18,7 @@ from archspec.compiler.evaluate.program import CompileTarget, Frame, InputArgume
 from archspec.compiler.evaluate.values import POISON, MultipleOutputs, Tensor, Value, describe, is_list
 from archspec.compiler.resolve import nodes, walk
 from archspec.compiler.resolve.definition import ResolvedDefinition, resolve_definition
+from archspec.compiler.resolve.nodes import TypedEntry
 from archspec.compiler.resolve.unit import Definition
 from archspec.core.algebra import Dim, Polynomial
 from archspec.core.diagnostics import Note
@@ -64,12 +65,23 @@ def _index_ranges(program: Program, target: CompileTarget, arguments: tuple[Inpu
     return [(name, program.ranges[name]) for name in sorted(names)]
 
 
+def _common_element_type(form: ResolvedDefinition, arguments: tuple[InputArgument, ...]) -> str:
+    """Return the element type of the inputs that are declared `any`, from the first tensor or else number."""
+    passed = [a for entry, a in zip(form.inputs, arguments, strict=True) if entry.dtype == "any" and a is not None]
+    tensors = [a for a in passed if not isinstance(a, Constant)]
+    if tensors:
+        return tensors[0].dtype
+    return number_type(passed[0].value).dtype if passed and isinstance(passed[0], Constant) else "real"
+
+
 class BodyInterpreter(ApplicationInterpreter):
     """Interprets a definition as one body, statement by statement."""
 
     def __init__(self, program: Program, target: CompileTarget) -> None:
         super().__init__(program, target, compile_body)
         self.results: tuple[Value, ...] | None = None
+        self._inputs: dict[str, Value] = {}
+        self._element_type = "real"
         self.collect: Callable[[str, CollectedTensor | None], None] | None = None
 
     def run(self, arguments: tuple[InputArgument, ...]) -> Body | None:
@@ -85,7 +97,7 @@ class BodyInterpreter(ApplicationInterpreter):
                 message = f"`{self.definition.name}` does not return a value"
                 self.fault("missing-return", message, self.definition.node.name, help="add a `return` statement")
             return None
-        if not self._check_outputs(form.outputs):
+        if not self._check_outputs([self._resolve_any(entry) for entry in form.outputs]):
             return None
         body = self.builder.body
         body.results = tuple([body.types[o] if isinstance(o, int) else None for _, o in body.outputs])
@@ -105,7 +117,9 @@ class BodyInterpreter(ApplicationInterpreter):
     def _bind_inputs(self, form: ResolvedDefinition, arguments: tuple[InputArgument, ...]) -> bool:
         """Bind the inputs and the dimensions in their shapes; False after reporting a mismatch."""
         is_valid = True
-        for entry, argument in zip(form.inputs, arguments, strict=True):
+        self._element_type = _common_element_type(form, arguments)
+        for declared, argument in zip(form.inputs, arguments, strict=True):
+            entry = self._resolve_any(declared)
             if argument is None:
                 self.env[entry.name] = None
             elif isinstance(argument, Constant):
@@ -118,9 +132,14 @@ class BodyInterpreter(ApplicationInterpreter):
                 self.env[entry.name] = self.builder.slot(argument)
                 self.builder.body.inputs.append((entry.name, argument))
                 is_valid = self.header.match(entry, argument) and is_valid
+        self._inputs = {entry.name: self.env[entry.name] for entry in form.inputs}
         return is_valid
 
-    def _check_outputs(self, declared: tuple[nodes.TypedEntry, ...]) -> bool:
+    def _resolve_any(self, entry: TypedEntry) -> TypedEntry:
+        """Return an entry of this use, in which `any` elements are of one type."""
+        return entry.replace(dtype=self._element_type) if entry.dtype == "any" else entry
+
+    def _check_outputs(self, declared: Sequence[TypedEntry]) -> bool:
         """Check the results against the declared outputs; False after reporting an error."""
         assert self.results is not None
         if POISON in self.results:
@@ -129,6 +148,7 @@ class BodyInterpreter(ApplicationInterpreter):
             outputs = f"declares {pluralize(len(declared), 'output')} but returns {len(self.results)}"
             self.fault("output", f"`{self.definition.name}` {outputs}", self._return.at)
             return False
+        self.env.update(self._inputs)  # sizes may depend on which are present, and the body may have bound their names
         is_valid = True
         locations = [value.at for value in self._return.values]
         if len(locations) != len(self.results):  # one call returns all outputs

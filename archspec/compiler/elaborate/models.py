@@ -263,7 +263,7 @@ def _input_types(program: Program, definition: Definition, values: dict[str, Val
                 interpreter.fault("wrong-kind", f"expected an integer size, found {describe(size)}", item.at)
                 return None
             sizes.append(size)
-        types.append(Type(tuple(sizes), entry.dtype))
+        types.append(Type(tuple(sizes), "real" if entry.dtype == "any" else entry.dtype))
     return tuple(types)
 
 

@@ -44,7 +44,8 @@ class DimensionBindings:
         """
         if actual.dtype != entry.dtype:
             verb = "expects" if output is None else "is declared with"
-            message = f"{self._describe_entry(entry)} {verb} {entry.dtype} elements, found {actual.dtype}"
+            common = ", the type of the inputs declared `any`" if entry.at.type == "any" else ""
+            message = f"{self._describe_entry(entry)} {verb} {entry.dtype} elements{common}, found {actual.dtype}"
             self._report("wrong-kind", message, entry, output, help=self._conversion_help(entry, actual, output))
             return False
         if entry.shape is None:

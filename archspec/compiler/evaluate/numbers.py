@@ -26,7 +26,7 @@ from archspec.compiler.evaluate.values import (
 from archspec.compiler.resolve import nodes
 from archspec.compiler.resolve.unit import Definition, Unit
 from archspec.core.algebra import MAX_SIZE, Dim, Expression, Polynomial, bounds, symbol, symbols
-from archspec.core.diagnostics import Span
+from archspec.core.diagnostics import Note, Span
 from archspec.ir.module import Constant, Module, Type
 from archspec.ir.ops import Op
 from archspec.language.syntax.tree import Located
@@ -36,7 +36,7 @@ MAX_CACHED_OPERATIONS = 10_000
 
 
 class NumberEvaluator(Protocol):
-    """The methods of an interpreter that StaticArithmetic uses."""
+    """The methods of an interpreter that StaticArithmetic and partial application use."""
 
     env: dict[str, Value]
     unit: Unit
@@ -53,7 +53,16 @@ class NumberEvaluator(Protocol):
 
     def count_iterations(self, number: int, length: int, loop: nodes.Loop) -> None: ...
 
-    def fault(self, code: str, message: str, node: Located, *, help: str | None = None) -> Value: ...
+    def fault(
+        self,
+        code: str,
+        message: str,
+        node: Located,
+        *,
+        notes: tuple[Note, ...] = (),
+        help: str | None = None,
+        first: Located | None = None,
+    ) -> Value: ...
 
 
 class StaticArithmetic:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
+from archspec.compiler.evaluate.numbers import NumberEvaluator
 from archspec.compiler.evaluate.values import (
     DYNAMIC,
     POISON,
@@ -26,25 +26,6 @@ from archspec.language.syntax import tree
 from archspec.language.syntax.tree import Located
 
 
-class SupportsEvaluation(Protocol):
-    """The methods of an interpreter that this module uses."""
-
-    env: dict[str, Value]
-
-    def value(self, expr: nodes.Expr) -> Value: ...
-
-    def fault(
-        self,
-        code: str,
-        message: str,
-        node: Located,
-        *,
-        notes: tuple[Note, ...] = (),
-        help: str | None = None,
-        first: Located | None = None,
-    ) -> Value: ...
-
-
 def split_partial(callee: Value) -> tuple[Value, Partial | None]:
     """Return the definition or operation of a callee, and the callee itself if it has hyperparameters bound."""
     return (callee.definition, callee) if isinstance(callee, Partial) else (callee, None)
@@ -56,7 +37,7 @@ def unbound_names(definition: Definition, partial: Partial | None) -> list[str]:
     return [name for name in definition.hyperparameters if name not in bound]
 
 
-def binds_hyperparameters(interpreter: SupportsEvaluation, callee: Value, arguments: Arguments) -> bool:
+def binds_hyperparameters(interpreter: NumberEvaluator, callee: Value, arguments: Arguments) -> bool:
     """Whether an application of a callee that is a value, with one list of arguments, binds hyperparameters."""
     definition, _ = split_partial(callee)
     inputs = arguments.inputs
@@ -68,9 +49,7 @@ def binds_hyperparameters(interpreter: SupportsEvaluation, callee: Value, argume
     return not any(value is DYNAMIC or isinstance(value, Tensor) for value in values)
 
 
-def bind_partially(
-    interpreter: SupportsEvaluation, callee: Value, arguments: Sequence[Argument], node: Located
-) -> Value:
+def bind_partially(interpreter: NumberEvaluator, callee: Value, arguments: Sequence[Argument], node: Located) -> Value:
     """Bind further hyperparameters of a callee; POISON after reporting an error."""
     definition, partial = split_partial(callee)
     assert isinstance(definition, Definition)
@@ -97,7 +76,7 @@ def bind_partially(
     return Partial(definition, tuple([(name, values[name]) for name in definition.hyperparameters if name in values]))
 
 
-def report_bound_again(interpreter: SupportsEvaluation, partial: Partial, arguments: Sequence[Argument]) -> bool:
+def report_bound_again(interpreter: NumberEvaluator, partial: Partial, arguments: Sequence[Argument]) -> bool:
     """Whether arguments specify a hyperparameter that is already bound; reports an error if so."""
     bound = dict(partial.values)
     for argument in arguments:
@@ -109,7 +88,7 @@ def report_bound_again(interpreter: SupportsEvaluation, partial: Partial, argume
 
 
 def match_partial(
-    interpreter: SupportsEvaluation,
+    interpreter: NumberEvaluator,
     expr: nodes.Apply | nodes.ModuleDeclaration,
     callee: Definition | Op,
     partial: Partial | None,
@@ -136,7 +115,7 @@ def merge_bound_arguments(partial: Partial, bound: BoundArguments, node: Located
 
 
 def fits_default(
-    interpreter: SupportsEvaluation, callee: Definition, name: str, default: Value, value: Value, node: Located
+    interpreter: NumberEvaluator, callee: Definition, name: str, default: Value, value: Value, node: Located
 ) -> bool:
     """Whether `value` has the type of a hyperparameter's default; reports an error if not."""
     if default is POISON or accepts(default, value):

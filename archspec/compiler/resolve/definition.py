@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeGuard
+from typing import Literal, TypeGuard
 
 from archspec.compiler.resolve import nodes, walk
 from archspec.compiler.resolve.callees import bind_arguments, join_names, report_hyphen
@@ -134,8 +134,10 @@ class _DefinitionResolver:
         defaults = self._resolve_defaults()
         for entry in self.definition.inputs:
             scope.bind(entry.name, "input", self.unit.span(entry))
-        inputs = tuple([self._resolve_entry(entry, entry.default is not None) for entry in self.definition.inputs])
-        outputs = tuple([self._resolve_entry(output, output.optional) for output in node.outputs])
+        inputs = tuple(
+            [self._resolve_entry("input", entry, entry.default is not None) for entry in self.definition.inputs]
+        )
+        outputs = tuple([self._resolve_entry("output", output, output.optional) for output in node.outputs])
         self._check_outputs(node.outputs)
         statements = {id(s.value) for s in iter_statements(node.body) if isinstance(s, tree.Declare)}
         for declaration in iter_declarations(node.body):
@@ -173,11 +175,22 @@ class _DefinitionResolver:
         """Return the location of `..Other`."""
         return self.unit.span(next(e for e in self.definition.node.hyperparameters if e.name == ".."))
 
-    def _resolve_entry(self, entry: tree.SignatureEntry | tree.Output, optional: bool) -> nodes.TypedEntry:
-        self.scope.in_signature = True
+    def _resolve_entry(
+        self, kind: Literal["input", "output"], entry: tree.SignatureEntry | tree.Output, optional: bool
+    ) -> nodes.TypedEntry:
+        self.scope.in_signature = kind
         shape = self.expressions.listing(entry.shape) if entry.shape is not None else None
-        self.scope.in_signature = False
+        self.scope.in_signature = None
+        if entry.type == "any" and not self._takes_any(kind):
+            help = "write `int` or `bool`, or omit it for reals"
+            message = "only inputs of functions, and outputs of those that have such an input, can be `any`"
+            self.scope.fault("wrong-kind", message, entry, help=help)
         return nodes.TypedEntry(entry, entry.name, entry.type or "real", shape, optional)
+
+    def _takes_any(self, kind: Literal["input", "output"]) -> bool:
+        """Whether an input or an output may have elements of any type."""
+        inputs = self.definition.inputs
+        return self.definition.kind == "fn" and (kind == "input" or any(entry.type == "any" for entry in inputs))
 
     def _check_outputs(self, outputs: tuple[tree.Output, ...]) -> None:
         named: dict[str, Span] = {}

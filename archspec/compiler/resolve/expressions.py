@@ -85,7 +85,7 @@ class Expressions:
             return nodes.Global(expr, name, OPS[name])
         if name in _CONSTANTS:
             return nodes.Literal(expr, _CONSTANTS[name])
-        is_of_file = scope.in_signature or name in unit.standard_names()
+        is_of_file = scope.in_signature is not None or name in unit.standard_names()
         if scope.should_report(name, per_file=is_of_file):
             scope.fault("unknown-name", f"unknown name `{name}`", expr, help=suggest_meaning(scope, expr, use))
         return Invalid(expr)
@@ -108,7 +108,22 @@ class Expressions:
     def binary(self, expr: tree.Binary) -> nodes.Expr:
         if report_hyphen(self.scope, expr):
             return Invalid(expr)
+        presence = self._presence_in_size(expr)
+        if presence is not None:
+            return presence
         return nodes.Binary(expr, expr.operator, self.resolve(expr.left), self.resolve(expr.right))
+
+    def _presence_in_size(self, expr: tree.Binary) -> nodes.Expr | None:
+        """Return the test of an input for `none` in the shape of an output, the only use of inputs in shapes."""
+        scope, left, right = self.scope, expr.left, expr.right
+        if scope.in_signature != "output" or expr.operator not in ("==", "!="):
+            return None
+        if not isinstance(left, tree.Name) or not isinstance(right, tree.Literal) or right.value is not None:
+            return None
+        local = scope.locals.get(left.text)
+        if local is None or local.what != "input":
+            return None
+        return nodes.Binary(expr, expr.operator, nodes.Local(left, left.text), nodes.Literal(right, None))
 
     def subscript(self, expr: tree.Subscript) -> nodes.Expr:
         return nodes.Subscript(expr, self.resolve(expr.value), self.resolve(expr.position))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from archspec.compiler.resolve.nodes import Expr, GuardedDeclaration, Loop
 from archspec.compiler.resolve.unit import Definition, Pattern, Unit
 from archspec.core.diagnostics import Note, Report, Span
@@ -53,7 +55,7 @@ class Scope:
         self.declared: list[DeclaredAddress] = []
         self.referred: list[Pattern] = []
         self.suggested: list[Pattern] = []
-        self.in_signature = False
+        self.in_signature: Literal["input", "output"] | None = None
         self.chains = 0
         self.loops = 0
         self.collecting: frozenset[str] = frozenset()

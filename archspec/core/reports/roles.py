@@ -27,15 +27,18 @@ NO_ROLE = RoleStyle("", Shade("#e4e7ee", "#6d7688"), Shade("#333c4b", "#8f9ab0")
 """The style of tensors without a role, and of roles that are not in `ROLES`."""
 
 ROLES = {
-    "embedding": RoleStyle("E", Shade("#fde0bd", "#b06a10"), Shade("#5c3c14", "#e59f45"), 172),
-    "attention": RoleStyle("A", Shade("#c9dcfa", "#2a61bd"), Shade("#1f3f78", "#77a7f5"), 69),
-    "feed_forward": RoleStyle("F", Shade("#b9e6c3", "#217a3c"), Shade("#154a27", "#5cc27d"), 35),
-    "state_space": RoleStyle("S", Shade("#bfe7ea", "#12717c"), Shade("#123f46", "#4fb9c4"), 37),
-    "norm": RoleStyle("N", Shade("#fbf3bd", "#8f7d00"), Shade("#4b450b", "#d6c544"), 142),
-    "head": RoleStyle("H", Shade("#f8ccd3", "#b82f49"), Shade("#6b2232", "#f08196"), 167),
-    "pooler": RoleStyle("P", Shade("#e3d3f5", "#7440b0"), Shade("#472b6b", "#b68aec"), 134),
+    "embedding": RoleStyle("E", Shade("#fdeebf", "#9a7b1c"), Shade("#4f3f10", "#e3bd4f"), 178),
+    "attention": RoleStyle("A", Shade("#f6b98a", "#a4521a"), Shade("#67371a", "#ef9a5d"), 173),
+    "feed_forward": RoleStyle("F", Shade("#c3dff3", "#2b6a9b"), Shade("#1c4566", "#6fb1e6"), 74),
+    "state_space": RoleStyle("S", Shade("#f3cfa6", "#a4521a"), Shade("#55401f", "#dba468"), 137),
+    "norm": RoleStyle("N", Shade("#f3f3f1", "#8a8a86"), Shade("#3a3a38", "#b0afa8"), 245),
+    "head": RoleStyle("H", Shade("#e3d3ec", "#7a4f96"), Shade("#48335a", "#c39adb"), 140),
+    "pooler": RoleStyle("P", Shade("#d8c6e4", "#5d3a78"), Shade("#36234a", "#b18fca"), 97),
 }
-"""The roles of bundled specs. Their lightness varies, because not every reader can distinguish hues."""
+"""The roles of bundled specs, with the colors of figures and of the site (`website/theme/workbench.css`).
+
+Their lightness varies, because not every reader can distinguish hues.
+"""
 
 
 def style_of(role: str | None) -> RoleStyle:

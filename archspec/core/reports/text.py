@@ -8,6 +8,7 @@ from typing import cast
 # Rounded numbers, shown next to the exact ones: 109M parameters, 22.3 GFLOPs, 438 MB.
 
 _PARAMETERS = ("", "K", "M", "B", "T")
+_DURATIONS = (("s", 1), ("ms", 1e3), ("us", 1e6), ("ns", 1e9))
 _SI_PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 
 
@@ -24,6 +25,14 @@ def flops(count: object) -> str:
 def size(count: object) -> str:
     """Format a number of bytes, in powers of 1000: `438 MB`."""
     return _scaled(count, _SI_PREFIXES, "B")
+
+
+def duration(seconds: float | None) -> str:
+    """Format a time: `16.3 ms`; "" for None."""
+    if seconds is None:
+        return ""
+    unit, factor = next((entry for entry in _DURATIONS if seconds * entry[1] >= 0.9995), _DURATIONS[-1])
+    return f"{_three_digits(seconds * factor)} {unit}"
 
 
 def beside(rounded: str) -> str:
@@ -48,10 +57,13 @@ def _scaled(count: object, prefixes: tuple[str, ...], unit: str) -> str:
         return ""
     fitting = (n for n in range(len(prefixes)) if count / 1000**n < 999.5)  # 999,999 is 1.00M rather than 1000K
     exponent = next(fitting, len(prefixes) - 1)
-    scaled = count / 1000**exponent
-    digits = 2 if scaled < 9.995 else 1 if scaled < 99.95 else 0
-    text = f"{scaled:,.{digits}f}"
+    text = _three_digits(count / 1000**exponent)
     return f"{text} {prefixes[exponent]}{unit}" if unit else f"{text}{prefixes[exponent]}"
+
+
+def _three_digits(number: float) -> str:
+    digits = 2 if number < 9.995 else 1 if number < 99.95 else 0
+    return f"{number:,.{digits}f}"
 
 
 def number(count: int, noun: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
@@ -286,12 +286,7 @@ class Composer:
 
         places, top = place_rows(rows, self._size, x, y, room, above, self.detail.gap)
         order = {node: number for number, row in enumerate(rows) for node in row}
-        for node, place in places.items():
-            if isinstance(node, Stack):
-                self._stack(node, place)
-            else:
-                self.places[node] = place
-                self._draw(node, place)
+        self._draw_nodes(places)
         skips = [(a, b) for a, b in self.edges if a in order and b in order and order[b] > order[a] + 1]
         spans = [(places[a].top, places[b].y) for a, b in skips]
         for (a, b), lane in zip(skips, lanes(spans), strict=True):
@@ -330,6 +325,14 @@ class Composer:
                 if shape and width(shape, DETAIL) < place.width / 2 - 4:
                     self.shapes.append(Text(place.x + 4, place.top + 1.4, shape, DETAIL, "start", italic=True))
                 return
+
+    def _draw_nodes(self, places: Mapping[Node, Place]) -> None:
+        for node, place in places.items():
+            if isinstance(node, Stack):
+                self._stack(node, place)
+            else:
+                self.places[node] = place
+                self._draw(node, place)
 
     def _stack(self, stack: Stack, place: Place) -> None:
         """Draw the layer of a stack in its frame, or as one box."""
@@ -407,10 +410,7 @@ class Composer:
         rows = rows_of(nodes, self.edges)
         places, top = place_rows(rows, self._size, x, y, room, gap=self.detail.gap)
         order = {node: number for number, row in enumerate(rows) for node in row}
-        for node, place in places.items():
-            assert isinstance(node, Element)
-            self.places[node] = place
-            self._draw(node, place)
+        self._draw_nodes(places)
         for a, b in self.edges:
             if b in order:
                 source = self.frames.get(a) if isinstance(a, Stack) else self.places.get(a)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 from xml.sax.saxutils import escape
 
+from archspec.core.reports.roles import ROLES
 from archspec.drawing.plan.metrics import width
 
 NAME, DETAIL, BADGE = 7.0, 6.0, 7.5
@@ -14,17 +15,12 @@ NAME, DETAIL, BADGE = 7.0, 6.0, 7.5
 
 INK, GREY, LINE, MEMORY = "#1a1a1a", "#3d3d3d", "#444444", "#1f5f99"
 
-FILLS = {
-    "attention": ("#f6b98a", "#a4521a"),
+FILLS = {role: (style.light.fill, style.light.line) for role, style in ROLES.items()} | {
     "core": ("#ee9a5d", "#a4521a"),
-    "state_space": ("#f3cfa6", "#a4521a"),
-    "feed_forward": ("#c3dff3", "#2b6a9b"),
     "experts": ("#8fc1e6", "#1d5585"),
-    "embedding": ("#fdeebf", "#9a7b1c"),
     "convolution": ("#dcebd7", "#4d7a3f"),
     "parameter": ("#fdf6e0", "#9a7b1c"),
     "linear": ("#e3d3ec", "#7a4f96"),
-    "norm": ("#f3f3f1", "#8a8a86"),
     "layer": ("#eeeae4", "#75695a"),
     "closed": ("#e9e9e6", "#6e6e6a"),
     "function": ("#ffffff", "#444444"),

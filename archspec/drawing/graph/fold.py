@@ -59,126 +59,106 @@ ParameterUses = Sequence[Sequence[ParameterUse]]
 """The parameters that each call of a body reads, in program order."""
 
 
-def find_runs(calls: Sequence[Call], holders: ParameterUses, amounts: Sequence[object]) -> list[CallRun]:
-    """Return the non-overlapping runs of a body that contain a layer or block.
+class RunFinder:
+    """Finder of runs in the calls of a body, with their `amounts` and the `holders` of their parameters."""
 
-    The calls of a run are equal in all iterations, and so are their `amounts`, and which of their parameters are shared
-    or frozen. A `*` in
-    an address stands for all numbers that the body applies there; a run of some of them shows its numbers instead.
-    """
-    found: list[CallRun] = []
-    nodes = [*range(len(calls))]  # the first call that has the same node
-    start = 0
-    while start < len(calls):
-        run = _run_at(calls, holders, amounts, nodes, start)
-        if run is not None:
-            found.append(run)
-            for i in range(run.period * run.iterations):
-                nodes[start + i] = start + i % run.period
-        start += 1 if run is None else run.period * run.iterations
-    return [run._replace(addresses=_run_addresses(calls, run)) for run in found]
+    def __init__(self, calls: Sequence[Call], holders: ParameterUses, amounts: Sequence[object]) -> None:
+        self._calls = calls
+        self._holders = holders
+        self._amounts = amounts
 
+    def find(self) -> list[CallRun]:
+        """Return the non-overlapping runs of the body that contain a layer or block.
 
-def find_inner_runs(
-    calls: Sequence[Call],
-    holders: ParameterUses,
-    amounts: Sequence[object],
-    run: CallRun,
-    is_single: Callable[[CallRun], bool],
-) -> CallRun:
-    """Return a run with those runs within its period that are `is_single`, and the addresses of equal calls."""
-    patterns = tuple([_pattern_of(calls, run, position) for position in range(run.period)])
-    nodes, inner = [*range(len(calls))], list[CallRun]()
-    position = 0
-    while position < run.period:
-        repeat = _run_at(calls, holders, amounts, nodes, run.start + position, run.start + run.period)
-        end = position + (1 if repeat is None else repeat.period * repeat.iterations)
-        # The same number varies within the period as between periods.
-        if repeat is not None and patterns[position:end] == repeat.addresses * repeat.iterations and is_single(repeat):
-            inner.append(repeat._replace(start=position))
-        position = end
-    run = run._replace(inner=tuple(inner), addresses=patterns)
-    return run._replace(addresses=_run_addresses(calls, run))
+        The calls of a run are equal in all iterations, and so are their amounts, and which of their parameters are
+        shared or frozen. A `*` in an address stands for all numbers that the body applies there; a run of some of them
+        shows its numbers instead.
+        """
+        runs: list[CallRun] = []
+        nodes = [*range(len(self._calls))]  # the first call that has the same node
+        start = 0
+        while start < len(self._calls):
+            run = self._run_at(nodes, start, len(self._calls))
+            if run is not None:
+                runs.append(run)
+                for i in range(run.period * run.iterations):
+                    nodes[start + i] = start + i % run.period
+            start += 1 if run is None else run.period * run.iterations
+        return [run._replace(addresses=self._run_addresses(run)) for run in runs]
 
+    def find_inner(self, run: CallRun, is_single: Callable[[CallRun], bool]) -> CallRun:
+        """Return a run with those runs within its period that are `is_single`, and the addresses of equal calls."""
+        patterns = tuple([self._pattern_of(run, position) for position in range(run.period)])
+        nodes, inner = [*range(len(self._calls))], list[CallRun]()
+        position = 0
+        while position < run.period:
+            repeat = self._run_at(nodes, run.start + position, run.start + run.period)
+            end = position + (1 if repeat is None else repeat.period * repeat.iterations)
+            # The same number varies within the period as between periods.
+            is_equal = repeat is not None and patterns[position:end] == repeat.addresses * repeat.iterations
+            if repeat is not None and is_equal and is_single(repeat):
+                inner.append(repeat._replace(start=position))
+            position = end
+        run = run._replace(inner=tuple(inner), addresses=patterns)
+        return run._replace(addresses=self._run_addresses(run))
 
-def _pattern_of(calls: Sequence[Call], run: CallRun, position: int) -> str:
-    first, second = run.start + position, run.start + run.period + position
-    address = _common_address(calls[first].address, calls[second].address)
-    assert address is not None, "the calls of a run differ in one number"
-    return address
+    def _pattern_of(self, run: CallRun, position: int) -> str:
+        first, second = run.start + position, run.start + run.period + position
+        address = _common_address(self._calls[first].address, self._calls[second].address)
+        assert address is not None, "the calls of a run differ in one number"
+        return address
 
+    def _run_at(self, nodes: Sequence[int], start: int, stop: int) -> CallRun | None:
+        """Return the run from `start` that covers the most calls before `stop`, with the shortest of equal periods."""
+        best: CallRun | None = None
+        longest = min(MAX_PERIOD, (stop - start) // 2)
+        operations = 0  # before the first layer or block, which a period includes
+        while operations < longest and not self._calls[start + operations].address:
+            operations += 1
+        for period in range(operations + 1, longest + 1):
+            addresses = self._common_addresses(nodes, start, start + period, period)
+            if addresses is None:
+                continue
+            iterations = 2
+            while (end := start + iterations * period) + period <= stop:
+                if self._common_addresses(nodes, start, end, period) != addresses:
+                    break
+                iterations += 1
+            if best is None or period * iterations > best.period * best.iterations:
+                best = CallRun(start, period, iterations, addresses)
+        return best
 
-def _run_at(
-    calls: Sequence[Call],
-    holders: ParameterUses,
-    amounts: Sequence[object],
-    nodes: Sequence[int],
-    start: int,
-    stop: int | None = None,
-) -> CallRun | None:
-    """Return the run from `start` that covers the most calls before `stop`, with the shortest period among equals."""
-    best: CallRun | None = None
-    stop = len(calls) if stop is None else stop
-    longest = min(MAX_PERIOD, (stop - start) // 2)
-    operations = 0  # before the first layer or block, which a period includes
-    while operations < longest and not calls[start + operations].address:
-        operations += 1
-    for period in range(operations + 1, longest + 1):
-        addresses = _common_addresses(calls, holders, amounts, nodes, start, start + period, period)
-        if addresses is None:
-            continue
-        iterations = 2
-        while (end := start + iterations * period) + period <= stop:
-            if _common_addresses(calls, holders, amounts, nodes, start, end, period) != addresses:
-                break
-            iterations += 1
-        if best is None or period * iterations > best.period * best.iterations:
-            best = CallRun(start, period, iterations, addresses)
-    return best
+    def _run_addresses(self, run: CallRun) -> tuple[str, ...]:
+        """Return the addresses of a run, with numbers for each `*` that would stand for others too: `layer.0-2,6`."""
+        shown: list[str] = []
+        for position, address in enumerate(run.addresses):
+            before, star, after = address.partition(ANY_INDEX)
+            if star:
+                own = {self._calls[i].address for i in run.same_calls(position)}
+                pattern = re.compile(re.escape(before) + r"\d+" + re.escape(after) + r"(\.|$)")
+                if any(pattern.match(call.address) and call.address not in own for call in self._calls):
+                    numbers = sorted(int(a[len(before) : len(a) - len(after)]) for a in own)
+                    address = f"{before}{format_ranges(numbers, MAX_RANGES)}{after}"
+            shown.append(address)
+        return tuple(shown)
 
-
-def _run_addresses(calls: Sequence[Call], run: CallRun) -> tuple[str, ...]:
-    """Return the addresses of a run, with numbers for each `*` that would stand for others too: `layer.0-2,6`."""
-    shown: list[str] = []
-    for position, address in enumerate(run.addresses):
-        before, star, after = address.partition(ANY_INDEX)
-        if star:
-            own = {calls[i].address for i in run.same_calls(position)}
-            pattern = re.compile(re.escape(before) + r"\d+" + re.escape(after) + r"(\.|$)")
-            if any(pattern.match(call.address) and call.address not in own for call in calls):
-                numbers = sorted(int(a[len(before) : len(a) - len(after)]) for a in own)
-                address = f"{before}{format_ranges(numbers, MAX_RANGES)}{after}"
-        shown.append(address)
-    return tuple(shown)
-
-
-def _common_addresses(
-    calls: Sequence[Call],
-    holders: ParameterUses,
-    amounts: Sequence[object],
-    nodes: Sequence[int],
-    first: int,
-    second: int,
-    period: int,
-) -> tuple[str, ...] | None:
-    """Return the common addresses of two iterations, or None if they differ."""
-    addresses: list[str] = []
-    for i in range(period):
-        a, b = calls[first + i], calls[second + i]
-        if a.type != b.type or a.body is not b.body or a.attributes != b.attributes:
-            return None
-        if amounts[first + i] != amounts[second + i]:
-            return None
-        address = _common_address(a.address, b.address)
-        if address is None:
-            return None
-        addresses.append(address)
-        if a.address != b.address and not all(
-            x.frozen == y.frozen and (x.at == y.at or _is_counted_alike(x.at, y.at, nodes, first, second))
-            for x, y in zip(holders[first + i], holders[second + i], strict=True)
-        ):
-            return None
-    return tuple(addresses)
+    def _common_addresses(self, nodes: Sequence[int], first: int, second: int, period: int) -> tuple[str, ...] | None:
+        """Return the common addresses of two iterations, or None if they differ."""
+        addresses: list[str] = []
+        for i, j in zip(range(first, first + period), range(second, second + period), strict=True):
+            a, b = self._calls[i], self._calls[j]
+            if a.type != b.type or a.body is not b.body or a.attributes != b.attributes:
+                return None
+            address = _common_address(a.address, b.address)
+            if self._amounts[i] != self._amounts[j] or address is None:
+                return None
+            addresses.append(address)
+            if a.address != b.address and not all(
+                x.frozen == y.frozen and (x.at == y.at or _is_counted_alike(x.at, y.at, nodes, first, second))
+                for x, y in zip(self._holders[i], self._holders[j], strict=True)
+            ):
+                return None
+        return tuple(addresses)
 
 
 def _is_counted_alike(

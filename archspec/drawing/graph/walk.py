@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from archspec.core.addresses import prefixes, relative
-from archspec.core.diagnostics import make_error
-from archspec.drawing.graph.fold import CallRun, find_runs
+from archspec.core.diagnostics import internal_error
+from archspec.drawing.graph.fold import CallRun, RunFinder
 from archspec.drawing.graph.sheet import NO_COUNTS, GraphBuilder, Producer, Scope, Slot
 from archspec.ir.fold import passed_through_slot
 from archspec.ir.module import Body, BodyCache, Call, Constant, Module, find_member, is_frozen, labels_by_address
@@ -158,7 +158,7 @@ class GraphTraversal:
         self.sheet.add_unused()
         if self.sheet.total != self.module.total:
             counts = f"expected {self.module.total:,} parameters in the graph, found {self.sheet.total:,}"
-            raise make_error("internal", f"{counts}; this is a bug in archspec; please report it")
+            raise internal_error(counts)
 
     def _whole(self, scope: Scope) -> None:
         """Add the whole model as one node."""
@@ -185,7 +185,7 @@ class GraphTraversal:
         if self.fold:
             origins = self.works.origins.slots(scope.body, scope.inputs)
             works = [self.works.call(call, scope.body, origins) for call in calls]
-            runs = find_runs(calls, self.sheet.parameter_uses(scope.body, scope.prefix), works)
+            runs = RunFinder(calls, self.sheet.parameter_uses(scope.body, scope.prefix), works).find()
         for run in runs:
             for call in calls[done : run.start]:
                 self._call(call, scope, call.address)

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from archspec.compiler.evaluate.values import static_values, to_plain
 from archspec.core.addresses import ANY_INDEX
-from archspec.core.diagnostics import make_error
-from archspec.drawing.graph.fold import CallRun, find_inner_runs, find_runs
+from archspec.core.diagnostics import internal_error
+from archspec.drawing.graph.fold import CallRun, RunFinder
 from archspec.drawing.graph.sheet import GraphBuilder
 from archspec.drawing.plan.amounts import ByteSum
 from archspec.drawing.plan.arrange import arrange
 from archspec.drawing.plan.labels import label_children
-from archspec.drawing.plan.plan import Contents, Node, Plan, Port, Use, Value
+from archspec.drawing.plan.plan import Node, Plan, Port
 from archspec.drawing.plan.ports import set_sides
 from archspec.drawing.plan.scope import Key, Keys, Scope
 from archspec.drawing.plan.tensors import Holdings
@@ -23,49 +23,6 @@ from archspec.ir.ops.record import Op
 from archspec.ir.origins import InputOrigins
 from archspec.ir.table import Table
 from archspec.ir.work import Quantity, WorkSum
-
-# The plan of a whole model as one box, between its inputs and outputs.
-
-
-def collapse_plan(plan: Plan) -> Plan:
-    """Return a plan in which the root has one child for everything but inputs and outputs."""
-    found = Plan(plan.model, plan.doc, plan.total, plan.trainable)
-    found.hyperparameters, found.dimensions, found.roles = plan.hyperparameters, plan.dimensions, plan.roles
-    found.labels = plan.labels
-    old = plan.nodes[0]
-    root, box = Node(0, None, "root", old.type), Node(1, 0, "block", old.type)
-    root.contents, root.title, root.params = Contents(), old.title, old.params
-    box.form, box.title, box.name, box.params, box.frozen = "box", plan.model, plan.model, old.params, old.frozen
-    for node in (root, box):
-        node.macs, node.elementwise, node.bytes = old.macs, old.elementwise, old.bytes
-    found.nodes = [root, box]
-    ends = [_copied(found, node) for node in plan.nodes if node.kind in ("input", "output")]
-    inputs = [node for node in ends if node.kind == "input"]
-    outputs = [node for node in ends if node.kind == "output"]
-    box.outputs = len(outputs)
-    for port, node in enumerate(inputs):
-        box.inputs.append(Port(node.title, "top", node.shape or (), node.dtype or ""))
-        value = Value(node.id, 0)
-        value.uses.append(Use(1, port, "down"))
-        root.contents.values.append(value)
-    for output, node in enumerate(outputs):
-        value = Value(1, output)
-        value.uses.append(Use(node.id, 0, "down"))
-        root.contents.values.append(value)
-    root.contents.children = [*[node.id for node in inputs], 1, *[node.id for node in outputs]]
-    label_children(found, [found.nodes[id] for id in root.contents.children])
-    arrange(found, root)
-    return found
-
-
-def _copied(plan: Plan, node: Node) -> Node:
-    """Add a copy of an input or output of the model to a plan."""
-    copy = Node(len(plan.nodes), 0, node.kind, node.type)
-    copy.form, copy.title, copy.name, copy.label = node.form, node.title, node.name, node.label
-    copy.shape, copy.dtype, copy.source, copy.inputs = node.shape, node.dtype, node.source, [*node.inputs]
-    plan.nodes.append(copy)
-    return copy
-
 
 _SIGNS = {"+": "+", "*": "\N{MULTIPLICATION SIGN}"}
 """The signs of operators that are drawn as circles, if they are commutative."""
@@ -80,7 +37,7 @@ def expand(plan: Plan, body: Body, table: Table, fold: bool) -> None:
     Expansion(plan, body.module, table, fold).model(body)
     if plan.nodes[0].params != plan.total:
         counts = f"expected {plan.total:,} parameters in the picture, found {plan.nodes[0].params:,}"
-        raise make_error("internal", f"{counts}; this is a bug in archspec; please report it")
+        raise internal_error(counts)
 
 
 class Expansion:
@@ -145,16 +102,13 @@ class Expansion:
         found: Sequence[CallRun] = ()
         if self.fold:
             amounts = [self._amounts(call, body, scope) for call in calls]
-            uses = self.sheet.parameter_uses(body, scope.prefixes[0])
+            finder = RunFinder(calls, self.sheet.parameter_uses(body, scope.prefixes[0]), amounts)
 
             def is_single(run: CallRun) -> bool:
                 """Whether an iteration of a run within a period computes one call."""
                 return sum(passed_through_slot(call) is None for call in calls[run.start : run.start + run.period]) == 1
 
-            found = [
-                find_inner_runs(calls, uses, amounts, run, is_single) if run.period > 1 else run
-                for run in find_runs(calls, uses, amounts)
-            ]
+            found = [finder.find_inner(run, is_single) if run.period > 1 else run for run in finder.find()]
         for run in found:
             for call in calls[done : run.start]:
                 self._single(scope, body, call)
@@ -403,9 +357,7 @@ class Expansion:
         params, frozen = node.params, node.frozen
         self._finish(inner)
         if call.kind == "layer" and (params, frozen) != (node.params, node.frozen):
-            raise make_error(
-                "internal", f"the tensors of {node.name} do not add up; this is a bug in archspec; please report it"
-            )
+            raise internal_error(f"the tensors of {node.name} do not add up")
         return inner
 
 

@@ -10,13 +10,11 @@ from archspec.core.record import Record
 from archspec.drawing.layout.frames import Frame
 from archspec.drawing.layout.layout import IsOpen, layout
 from archspec.drawing.plan.correspondence import Correspondence
-from archspec.drawing.plan.metrics import shorten_text
 from archspec.drawing.plan.plan import Plan
 from archspec.drawing.svg.elements import number
-from archspec.drawing.svg.legend import draw_legend, draw_title
 from archspec.drawing.svg.marks import Kind, Mark, draw_key, shown_marks
 from archspec.drawing.svg.paint import Paint
-from archspec.drawing.svg.svg import MARGIN, TITLE_ROOM, Drawing, document, draw_ties
+from archspec.drawing.svg.svg import MARGIN, TITLE_ROOM, document, draw_model
 from archspec.drawing.svg.theme import Theme, role_styles
 
 MODEL_GAP = 40.0
@@ -56,19 +54,10 @@ def side_by_side(
         paint.styles = {role: style for role, style in styles.items() if role in paint.styles}
         marks = shown_marks(plan, panel.is_open, panel.marks)
         kinds.update(mark.kind for mark in marks.values())
-        drawing = Drawing(plan, paint, marks)
-        drawing.contents(root, 0.0, 0.0, 0)
-        drawing.finish()
-        left, right, has_ties = draw_ties(drawing, root.w)
-        title, room = draw_title(plan, theme, shorten_text(panel.name, 17.0, max(right - left, MIN_PANEL_WIDTH), True))
-        width = max(right - left, room, MIN_PANEL_WIDTH)
-        legend, height = draw_legend(plan, paint, sorted(drawing.streams), has_ties, width)
-        body = "".join([*drawing.canvas.below, *drawing.canvas.over])
-        parts += [
-            f'<g transform="translate({number(x)} 0)">{title}</g>',
-            f'<g transform="translate({number(x - left)} {number(TITLE_ROOM)})">{body}</g>',
-            f'<g transform="translate({number(x)} {number(TITLE_ROOM + tallest + 28.0)})">{legend}</g>',
-        ]
+        width, height, model = draw_model(
+            plan, paint, root, x, tallest, name=panel.name, marks=marks, min_width=MIN_PANEL_WIDTH
+        )
+        parts.append(model)
         x += width + MODEL_GAP
         foot = max(foot, height)
     w = x - MODEL_GAP + MARGIN

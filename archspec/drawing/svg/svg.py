@@ -12,6 +12,7 @@ from archspec.drawing.layout.frames import Frame, Path
 from archspec.drawing.layout.layout import IsOpen, layout
 from archspec.drawing.layout.ties import DrawnShapes, tie_lines
 from archspec.drawing.plan.labels import HEADING, HEADING_TYPE, PILL, SHAPE, SUBTITLE, TITLE
+from archspec.drawing.plan.metrics import shorten_text
 from archspec.drawing.plan.plan import Node, Plan
 from archspec.drawing.svg.elements import Canvas, number
 from archspec.drawing.svg.legend import draw_legend, draw_title
@@ -56,12 +57,44 @@ WIDTHS = {"main": 1.3, "skip": 1.5, "side": 1.0, "cross": 1.2}
 
 def svg(plan: Plan, is_open: IsOpen, paint: Paint) -> str:
     """Return the picture of a model: its title, the boxes and lines, and a legend."""
-    drawing = Drawing(plan, paint)
     root = layout(plan, is_open)
+    width, height, parts = draw_model(plan, paint, root, MARGIN, root.h, room=SHEET * 2)
+    return document(plan.model, width + 2 * MARGIN, TITLE_ROOM + root.h + 28.0 + height + 18.0, paint.theme, parts)
+
+
+def draw_model(
+    plan: Plan,
+    paint: Paint,
+    root: Frame,
+    x: float,
+    tall: float,
+    *,
+    name: str = "",
+    marks: Mapping[int, Mark] = {},
+    room: float = 0.0,
+    min_width: float = 300.0,
+) -> tuple[float, float, str]:
+    """Draw the title, the boxes and lines, and the legend of a model from `x` on; the boxes have a height of `tall`.
+
+    `name` is the title if it is not that of the model, and `room` is left beside the boxes. Return the width, the
+    height of the legend, and the elements.
+    """
+    drawing = Drawing(plan, paint, marks)
     drawing.contents(root, 0.0, 0.0, 0)
     drawing.finish()
     left, right, has_ties = draw_ties(drawing, root.w)
-    return _compose_picture(plan, paint, drawing, left, right, root.h, has_ties)
+    title, title_width = draw_title(
+        plan, paint.theme, name and shorten_text(name, 17.0, max(right - left, min_width), True)
+    )
+    width = max(right - left + room, min_width, title_width)
+    legend, height = draw_legend(plan, paint, sorted(drawing.streams), has_ties, width)
+    body = "".join([*drawing.canvas.below, *drawing.canvas.over])
+    parts = (
+        f'<g transform="translate({number(x)} 0)">{title}</g>'
+        f'<g transform="translate({number(x - left)} {number(TITLE_ROOM)})">{body}</g>'
+        f'<g transform="translate({number(x)} {number(TITLE_ROOM + tall + 28.0)})">{legend}</g>'
+    )
+    return width, height, parts
 
 
 def draw_ties(drawing: Drawing, width: float) -> tuple[float, float, bool]:
@@ -88,24 +121,6 @@ def draw_ties(drawing: Drawing, width: float) -> tuple[float, float, bool]:
             f'fill="{theme.tie}" text-anchor="middle">same weights</text>'
         )
     return left, right, bool(lines)
-
-
-def _compose_picture(
-    plan: Plan, paint: Paint, drawing: Drawing, left: float, right: float, tall: float, has_ties: bool
-) -> str:
-    theme = paint.theme
-    width = max(right - left + SHEET * 2, 300.0)
-    title, room = draw_title(plan, theme)
-    width = max(width, room)
-    legend, height = draw_legend(plan, paint, sorted(drawing.streams), has_ties, width)
-    w, h = width + 2 * MARGIN, TITLE_ROOM + tall + 28.0 + height + 18.0
-    body = "".join([*drawing.canvas.below, *drawing.canvas.over])
-    parts = (
-        f'<g transform="translate({number(MARGIN)} 0)">{title}</g>'
-        f'<g transform="translate({number(MARGIN - left)} {number(TITLE_ROOM)})">{body}</g>'
-        f'<g transform="translate({number(MARGIN)} {number(TITLE_ROOM + tall + 28.0)})">{legend}</g>'
-    )
-    return document(plan.model, w, h, theme, parts)
 
 
 def document(title: str, w: float, h: float, theme: Theme, parts: str) -> str:

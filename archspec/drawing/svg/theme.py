@@ -46,7 +46,7 @@ class Theme(Record):
 LIGHT = Theme(
     background="#ffffff",
     ink="#161b26",
-    dim="#4d5566",
+    dim="#485060",
     frame="#aab3c2",
     frames=("#f7f8fb", "#eef1f6", "#e6eaf1", "#dfe4ed"),
     pill="#ffffff",

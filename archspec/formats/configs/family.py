@@ -38,9 +38,9 @@ class Field(NamedTuple):
     integers (one, or a list of them), number, positive (a number above 0), rate (a number from 0 to below 1), boolean,
     string, names (a list of strings), strings (one, or a list of them), list (of integers), lists (of lists of
     integers), numbers (a list of numbers above 0), indices (one, or a list of them, from 0), sizes (an object of
-    integers), entries (an object whose number of entries is the value), size (an integer, or a list of two), items (a
-    list of strings or integers, whose values are `items`) or cycle; `minimum` is that of integers, and numbers may be 0
-    if it is 0. The value `unset` means null.
+    integers), pairs (an object of integers by integers), entries (an object whose number of entries is the value), size
+    (an integer, or a list of two), items (a list of strings or integers, whose values are `items`) or cycle; `minimum`
+    is that of integers, and numbers may be 0 if it is 0. The value `unset` means null.
     `nested_default` is the default if one of the `objects` that can contain the field is present without it.
 
     `optional` permits null: the hyperparameter is then equal to `like`, if that is set, keeps the default of its
@@ -255,9 +255,10 @@ def _read_part_types(
     reader = DocumentReader(library.specs, {})
     types: dict[str, str] = {}
     for part, entry in part_entries(reader.read_inherited(type)).items():
-        if part in members and entry.get("flat", False):
+        present = _member_at(members, part)
+        if present is not None and entry.get("flat", False):
             types[part] = entry["like"]
-        fields = members[part].value.plain if part in members else None
+        fields = present.value.plain if present is not None else None
         member = fields.get("model_type") if isinstance(fields, dict) else None
         stated = member.value.plain if member is not None else None
         if member is None or stated is None:
@@ -266,8 +267,8 @@ def _read_part_types(
             options = reader.types_with_interface(supported, entry["interface"])
             is_of_another = stated not in options
         else:  # a part of its own, or of one family; a name that no class has says nothing
-            options = [entry.get("like", type)]
-            is_own = stated == type or str(stated).startswith(f"{type}_")
+            options = [entry.get("like", type), *entry.get("types", ())]
+            is_own = stated == type or str(stated).replace("-", "_").startswith(f"{type.replace('-', '_')}_")
             is_of_another = not is_own and stated not in options and stated in read_facts(library.specs)["model_types"]
         if is_of_another:
             message = f"unsupported type of `{part}` for model type `{type}`: {member.value.written()}"
@@ -276,6 +277,15 @@ def _read_part_types(
         if "interface" in entry:
             types[part] = str(stated)
     return types
+
+
+def _member_at(members: dict[str, Member], part: str) -> Member | None:
+    """Return a part of a configuration, which may be in another part: `outer.text_config`."""
+    outer, dot, name = part.partition(".")
+    fields = members[outer].value.plain if outer in members else None
+    if not dot:
+        return members.get(outer)
+    return _member_at(fields, name) if isinstance(fields, dict) else None
 
 
 def _read_stated_type(
@@ -314,12 +324,19 @@ def suggest_lift(path: str) -> str:
 
 
 def _find_types(members: dict[str, Member], supported: list[str], library: Library) -> tuple[str | None, list[str]]:
-    """Return the architecture of a configuration, None if it does not name one, and the model types that have it."""
+    """Return the architecture of a configuration, None if it does not name one, and the model types that have it.
+
+    A class with the name of a type is that of this type, even if another type has it, too.
+    """
     member = members.get("architectures")
     items = member.value.plain if member is not None else None
     names = [item.plain for item in items] if isinstance(items, list) else []
     name = names[0] if len(names) == 1 and isinstance(names[0], str) else None
-    return name, [type for type in supported if _has_architecture(library, type, name)] if name else []
+    if name is None:
+        return None, []
+    types = [type for type in supported if _has_architecture(library, type, name)]
+    own = [type for type in types if name.lower().startswith(type.replace("-", "").replace("_", ""))]
+    return name, own if len(own) == 1 else types
 
 
 def _find_by_architecture(

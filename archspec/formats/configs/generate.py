@@ -65,7 +65,10 @@ def _read_configurations(models: str) -> dict[str, str]:
                 continue
             for node in ast.walk(_parse(os.path.join(folder, file))):
                 match node:
-                    case ast.Assign(targets=[ast.Name(id="model_type")], value=ast.Constant(value=str(type))):
+                    case (
+                        ast.Assign(targets=[ast.Name(id="model_type")], value=ast.Constant(value=str(type)))
+                        | ast.AnnAssign(target=ast.Name(id="model_type"), value=ast.Constant(value=str(type)))
+                    ):
                         folders[type] = folder
                     case _:
                         pass

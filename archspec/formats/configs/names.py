@@ -41,15 +41,22 @@ def find_names(definition: str, specs: str) -> list[Names]:
 
 
 def iter_families(definition: str, specs: str) -> Iterator[Family]:
-    """Yield the families that have a definition as an architecture, once for each choice of types of their parts."""
+    """Yield the families that have a definition as an architecture, once for each choice of types of their parts.
+
+    The family whose file has the definition is the first.
+    """
+    families: list[tuple[bool, str]] = []
     for type in known_types(specs):
         with open(os.path.join(specs, "configs", type + ".yaml"), encoding="utf-8") as file:
             if definition not in file.read():
                 continue  # parsing YAML takes much longer
         family = read_family(specs, type, {})
-        if any(architecture.definition == definition for architecture in family.architectures.values()):
-            choices = DocumentReader(specs, {}).iter_part_types(type, known_types(specs))
-            yield from [read_family(specs, type, {}, part_types) for part_types in choices]
+        files = [each.file for each in family.architectures.values() if each.definition == definition]
+        if files:
+            families.append((type.replace("-", "_") not in files, type))
+    for _, type in sorted(families):
+        choices = DocumentReader(specs, {}).iter_part_types(type, known_types(specs))
+        yield from [read_family(specs, type, {}, part_types) for part_types in choices]
 
 
 @cache

@@ -283,6 +283,8 @@ class Settings:
             return self._report_expected(name, expected, member)
         if field.kind == "entries" and isinstance(value.plain, dict):
             return len(value.plain)
+        if field.kind == "pairs":
+            return [[int(key), number] for key, number in cast("dict[str, int]", data).items()]
         if field.kind == "size":
             return self._evaluate_size(name, field, member)
         if field.kind == "numbers":
@@ -409,6 +411,10 @@ def _describe_expected(field: Field, value: Plain) -> str | None:
     if field.kind == "sizes":
         fits = isinstance(value, dict) and all(_is_integer(m.value.plain, field.minimum) for m in value.values())
         return None if fits else "an object of positive integers"
+    if field.kind == "pairs":
+        entries = value.items() if isinstance(value, dict) else ()
+        fits = entries and all(key.isdecimal() and _is_integer(m.value.plain, field.minimum) for key, m in entries)
+        return None if fits else "an object of positive integers by integers"
     if field.kind in _TEXT_KINDS:
         expected, is_valid = _TEXT_KINDS[field.kind]
         return None if is_valid(value) else expected

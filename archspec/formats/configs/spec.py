@@ -16,6 +16,7 @@ from archspec.formats.configs.classes import ConfigurationReader
 from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
 from archspec.formats.configs.facts import read_facts
 from archspec.formats.configs.family import Family, find_family, suggest_lift
+from archspec.formats.configs.layers import resolve_layer_overrides
 from archspec.formats.configs.settings import (
     Setting,
     Settings,
@@ -124,7 +125,8 @@ def _describe_config(source: Source, library: Library, report: Report, reading: 
     quantization = read_quantization(root.plain, report)
     special_fields = ("model_type", "architectures", QUANTIZATION_FIELD)
     members = {name: member for name, member in root.plain.items() if name not in special_fields}
-    members, unsupported = split_unsupported_scaling(resolve_replaced_fields(members, family), family, reading.ignore)
+    members = resolve_layer_overrides(resolve_replaced_fields(members, family), family)
+    members, unsupported = split_unsupported_scaling(members, family, reading.ignore)
     deferred = tuple(f"`{name}` {description}" for name, description in unsupported.items())
     reader = ConfigurationReader(library.specs, root.plain, family, architecture or "")
     settings = Settings(family, architecture or "", report, reading.ignore, None if reading.strict else reader)

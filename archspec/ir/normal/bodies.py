@@ -83,7 +83,10 @@ class NormalFormBuilder:
         """Return the outputs of a body; `applied` returns those of the definitions in it."""
 
         def number(value: object) -> Array | None:
-            return self.arrays.array((), constant(self.arrays.elements, self._exact(value)))
+            array = self.arrays.array((), constant(self.arrays.elements, self._exact(value)))
+            if self._constants is not None:
+                self._constants.note([array])
+            return array
 
         def weight(name: str) -> Array | None:
             return self._tensor(prefix + name)

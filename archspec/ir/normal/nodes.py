@@ -55,6 +55,8 @@ class NumberTable:
 
 def power_of(base: float, power: float) -> float:
     """Return a power as floating-point arithmetic has it: infinite if it is too large, NaN if it is not a real."""
+    if base == -math.inf and power % 1:
+        return math.nan  # in Python, it is infinite
     try:
         result = base**power
     except ZeroDivisionError:

@@ -41,6 +41,10 @@ def _broadcast_shape(a: Type, b: Type) -> Shape:
 def _dropout_shape(x: Type, rate: object) -> Shape:
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate < 1:
         raise OpError(f"expects a number from 0 to below 1 as `rate`, found {describe(rate)}", "rate")
+    return _real_shape(x)
+
+
+def _real_shape(x: Type) -> Shape:
     if x.dtype != "real":
         raise OpError(f"expects real elements as `x`, found {format_type(x)}", "x", "convert it with `real(x)`")
     return x.shape
@@ -146,6 +150,8 @@ def _power(base: Scalar, exponent: Scalar) -> Scalar:
         return base**exponent
     if base == 0 and exponent < 0:
         raise ValueError("zero cannot be raised to a negative power")
+    if base == -math.inf and exponent % 1:
+        raise ValueError("cannot take a root of a negative number")
     if isinstance(base, int) and isinstance(exponent, int) and base.bit_length() * exponent > 130 and abs(base) > 1:
         raise OverflowError("this power does not fit in 64 bits")
     result = base**exponent
@@ -385,6 +391,18 @@ OPS = (
         ("real",),
         trains=True,
         torch=TorchForm(_dropout_code, fills=("x",), memory="whole"),
+    ),
+    Op(
+        "detach",
+        "Elementwise",
+        "x. In training, no gradient flows back through it.",
+        (Input("x", "number"),),
+        (),
+        "real, shape of x",
+        _real_shape,
+        ("real",),
+        trains=True,
+        torch=TorchForm("x.detach()"),
     ),
     Op(
         "lowest",

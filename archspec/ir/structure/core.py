@@ -83,7 +83,7 @@ def _find_role(call: Call, position: int, other: Operand, origin: Call | None, b
     if op.casts and not op.widens:
         return before  # a real is one already
     if before == "weights":
-        return "drop" if op.trains else ""
+        return "drop" if op.trains and op.attributes else ""
     if op.attention == "weights" and before in (*_SCORES, "limit"):
         return "weights" if op.settings(call.attributes)["axis"] in (-1, 3) else ""
     if before not in _SCORES:

@@ -56,7 +56,7 @@ def styles() -> list[Style]:
             "keyword.other.arch",
             "Keyword",
         ),
-        Style("type", r"\b(?:int|bool|real)\b(?=\s*\[)", "support.type.arch", "Keyword.Type"),
+        Style("type", r"\b(?:int|bool|real|any)\b(?=\s*\[)", "support.type.arch", "Keyword.Type"),
         Style(
             "address",
             r"\w+(?:\.\w+|\[[^\]\n]*\])*(?=\s*:)",

@@ -5,6 +5,7 @@ There is one function per grammar rule. It takes the children of the rule, and r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from archspec.core.record import Record
@@ -128,10 +129,10 @@ def _check_input(entry: SignatureEntry, is_only_list: bool) -> None:
 
 def entry(children: Children) -> SignatureEntry:
     name, type, shape, default = children
-    if type is not None and shape is None and type.text not in ("int", "bool"):
+    if type is not None and shape is None and type.text not in _ELEMENT_TYPES:
         message = f"expected `,` or `)` after `{name.text}`, found `{type.text}`"
         raise ArchSyntaxError(message, type.start, type.end, "did you forget a comma?")
-    return check_depth(SignatureEntry(name.start, end_of(children), name.text, _dtype(type), shape, default))
+    return check_depth(SignatureEntry(name.start, end_of(children), name.text, _element_type(type), shape, default))
 
 
 def takeover(children: Children) -> SignatureEntry:
@@ -139,18 +140,19 @@ def takeover(children: Children) -> SignatureEntry:
     return SignatureEntry(dots.start, name.end, "..", "", None, name_of(name))
 
 
-def _dtype(token: Token | None) -> str:
+_ELEMENT_TYPES = ("int", "bool", "any")
+_REAL_TYPES = ("real", "float", "float32", "float16", "bfloat16", "half", "double", "Tensor")
+
+
+def _element_type(token: Token | None, types: Sequence[str] = _ELEMENT_TYPES) -> str:
     if token is None:
         return ""
-    if token.text not in ("int", "bool"):
+    if token.text not in types:
         help = "omit it: elements are real by default" if token.text in _REAL_TYPES else None
-        raise ArchSyntaxError(
-            f"invalid element type `{token.text}`: expected `int` or `bool`", token.start, token.end, help
-        )
+        *others, last = [f"`{type}`" for type in types]
+        message = f"invalid element type `{token.text}`: expected {', '.join(others)} or {last}"
+        raise ArchSyntaxError(message, token.start, token.end, help)
     return token.text
-
-
-_REAL_TYPES = ("real", "float", "float32", "float16", "bfloat16", "half", "double", "Tensor")
 
 
 def results(children: Children) -> tuple[tree.Output, ...]:
@@ -163,7 +165,7 @@ def results(children: Children) -> tuple[tree.Output, ...]:
 def output(children: Children) -> tree.Output:
     optional = isinstance(children[-1], Token)
     *words, shape = children[:-1] if optional else children
-    type = _dtype(words.pop()) if len(words) == 2 or (words and words[0].text in ("int", "bool")) else ""
+    type = _element_type(words.pop()) if len(words) == 2 or (words and words[0].text in _ELEMENT_TYPES) else ""
     name = words[0].text if words else ""
     return check_depth(tree.Output(children[0].start, children[-1].end, name, type, shape, optional))
 
@@ -191,9 +193,10 @@ def param(children: Children) -> tree.TensorDeclaration:
     address, _, modifiers, kind, type, shape, initialization, condition, loop = children
     start, end = address.start, end_of(children)
     value, initial = (None, initialization) if isinstance(initialization, tree.Initializer) else (initialization, None)
+    element_type = _element_type(type, ("int", "bool"))
     return check_depth(
         tree.TensorDeclaration(
-            start, end, address, modifiers, kind.text, _dtype(type), shape, value, initial, condition, loop
+            start, end, address, modifiers, kind.text, element_type, shape, value, initial, condition, loop
         )
     )
 

@@ -102,6 +102,22 @@ def _same(b: Builder, types: Types, x: Value, *rest: object, **keywords: object)
     return convert(b, x, types[0].dtype)
 
 
+def _detach(b: Builder, types: Types, x: Value) -> Value:
+    return b.op("detach", x) if x.dtype == "real" and _has_gradient(x) else x
+
+
+def _has_gradient(x: Value) -> bool:
+    """Whether a value is computed from reals of inputs or from tensors of the module."""
+    left, seen = [x], set[Value]()
+    while left:
+        value = left.pop()
+        if value.dtype == "real" and (value.is_module or value.op in ("input", "tensor")):
+            return True
+        left += [operand for operand in value.operands if operand not in seen]
+        seen.update(value.operands)
+    return False
+
+
 def _dropout(b: Builder, types: Types, x: Value, rate: float, train: bool) -> Value:
     if train and rate:
         raise UntranslatableError("dropout is active: the module is in training mode")
@@ -387,7 +403,8 @@ NAMES: dict[Row, str] = {
     # Several operations.
     _relu: "relu",
     _gelu: "gelu",
-    _same: "clone contiguous alias detach to _to_copy lift_fresh lift_fresh_copy type_as positive alias_copy",
+    _detach: "detach",
+    _same: "clone contiguous alias to _to_copy lift_fresh lift_fresh_copy type_as positive alias_copy",
     _dropout: "dropout feature_dropout alpha_dropout feature_alpha_dropout",
     _random: "native_dropout bernoulli rand rand_like randn randn_like randint randint_like randperm normal uniform "
     "exponential multinomial rrelu rrelu_with_noise",

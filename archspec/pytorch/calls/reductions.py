@@ -22,6 +22,9 @@ from archspec.pytorch.values.arguments import Axes, as_list, refuse
 from archspec.pytorch.values.builder import Builder
 from archspec.pytorch.values.values import Operand, Value
 
+NONE, MEAN = 0, 1
+"""How losses are reduced; otherwise they are added up."""
+
 MAX_FACTORS = 16
 """Products are of at most so many elements."""
 
@@ -155,6 +158,31 @@ def _log_softmax(b: Builder, types: Types, x: Value, dim: int, *rest: object, **
     return b.op("sub", convert(b, x, "real"), _log_sum_exp(b, [kept], x, dim, True))
 
 
+def _cross_entropy(
+    b: Builder,
+    types: Types,
+    x: Value,
+    target: Value,
+    weight: Value | None = None,
+    reduction: int = MEAN,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+) -> Value:
+    """Return the loss of the classes along the last axis, or the second of several, without targets to be ignored."""
+    if weight is not None or label_smoothing or target.dtype != "int" or len(x.shape) == 1:
+        refuse("cross_entropy_loss")
+    last = [0, *range(2, len(x.shape)), 1]
+    scores = _log_softmax(b, types, x if len(x.shape) == 2 else b.permute(x, last), -1)
+    is_target = b.op("eq", b.op("arange", stop=x.shape[1]), b.reshape(target, (*target.shape, 1)))
+    losses = b.op("neg", b.op("sum", b.op("where", is_target, scores, 0.0), axis=-1))
+    counts = b.op("ne", target, ignore_index)
+    losses = b.op("where", counts, losses, 0.0)
+    if reduction == NONE:
+        return losses
+    total = reduced(b, "sum", losses, None)
+    return b.op("div", total, reduced(b, "sum", b.op("real", counts), None)) if reduction == MEAN else total
+
+
 def _product(b: Builder, types: Types, x: Value, dim: Axes = None, keepdim: bool = False, **rest: object) -> Value:
     """Return the product along an axis of few elements."""
     axis, *others = axes_of(len(x.shape), dim)
@@ -225,6 +253,7 @@ NAMES: dict[Row, str] = {
     _norm_of_vectors: "linalg_norm",
     _log_sum_exp: "logsumexp",
     _log_softmax: "log_softmax _log_softmax",
+    _cross_entropy: "cross_entropy_loss",
     _product: "prod",
     _cosine: "cosine_similarity",
     _bucket: "bucketize",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from archspec.ir.normal.arrays import Array
-from archspec.ir.normal.forms.elementwise import constant
 from archspec.pytorch.calls import (
     elementwise,
     images,
@@ -57,7 +55,7 @@ def call(
             return call_complex(name, row, b, types, *args, **keywords)
         assert row is not None
         if len(types) == 1 and 0 in types[0].shape:
-            return b.made("empty", [], Array(types[0].shape, constant(b.arrays.elements, 0, types[0].dtype)))
+            return b.empty(types[0].shape, types[0].dtype)
         results = row(b, types, *args, **keywords)
     except (TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError):  # the row lacks these arguments
         refuse(name)

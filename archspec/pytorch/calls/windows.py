@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 
 from archspec.core.algebra import Dim
-from archspec.ir.normal.forms import weights
 from archspec.pytorch.calls.placement import pad
 from archspec.pytorch.calls.rows import Row, Types, fixed_size, slice_axis
 from archspec.pytorch.calls.shape import windows_along
@@ -47,22 +46,27 @@ def _transposed_convolution(rank: int) -> Row:
         bias: Value | None = None,
         stride: Sizes = 1,
         padding: Sizes = 0,
-        output_padding: Sizes = 0,  # which has an effect on the shape only
+        output_padding: Sizes = 0,
         groups: int = 1,
         dilation: Sizes = 1,
     ) -> Value:
         spaces = {"stride": (stride, 1), "padding": (padding, 0), "dilation": (dilation, 1)}
-        batched, tensors = _with_batch(b, x, rank), [weight, *([bias] if bias is not None else [])]
-        if not any(as_list(output_padding)):
-            made = b.op("conv", batched, *tensors, **_unusual(spaces, groups), transposed=True)
-            return _reshaped(b, made, types)
-        each = tuple([_per_axis(value, rank) for value, _ in spaces.values()])
-        of_bias = None if bias is None else bias.array
-        array = weights.transposed_convolution(
-            b.arrays, batched.array, weight.array, of_bias, each, groups, types[0].shape[-rank:]
-        )
-        reason = "it pads the result of a transposed convolution"
-        return _reshaped(b, b.form("conv_transpose", array, reason=reason), types)
+        batched = _with_batch(b, x, rank)
+        ends = [fixed_size("conv_transpose", size) for size in _per_axis(output_padding, rank)]
+        cuts = [fixed_size("conv_transpose", size) for size in _per_axis(padding, rank)]
+        is_within = all(end <= cut for end, cut in zip(ends, cuts, strict=True))
+        less = [cut - end for end, cut in zip(ends, cuts, strict=True)] if is_within else 0
+        tensors = [weight, *([bias] if bias is not None and is_within else [])]
+        spaces["padding"] = less, 0
+        result = b.op("conv", batched, *tensors, **_unusual(spaces, groups), transposed=True)
+        if is_within:  # fewer elements are cut at both ends, and then as many more at the first one
+            for axis, end in enumerate(ends, 2):
+                result = slice_axis(b, result, axis, end, result.shape[axis]) if end else result
+            return _reshaped(b, result, types)
+        by = [size for end, cut in zip(ends[::-1], cuts[::-1], strict=True) for size in (-cut, end - cut)]
+        result = pad(b, types, result, by)
+        of_bias = None if bias is None else b.reshape(bias, (*bias.shape, *[1] * rank))
+        return _reshaped(b, result if of_bias is None else b.op("add", result, of_bias), types)
 
     return call
 

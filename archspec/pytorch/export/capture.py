@@ -183,8 +183,8 @@ class Capture:
         """Refuse a program that is only for sizes with a relation, as the module has a branch that depends on it."""
         if not self._always_holds(guard):
             excluded = self._excluded(guard)
-            if excluded is not None:
-                self.excluded.add(excluded)
+            if excluded:
+                self.excluded |= excluded
                 return
             if not guard.is_Relational:
                 raise UntranslatableError(f"it can only be exported where `{guard}`")
@@ -195,22 +195,30 @@ class Capture:
                 raise SingleLengthError(reason)
             raise MultiplesOnlyError(reason, multiples) if multiples else UntranslatableError(reason)
 
-    def _excluded(self, guard: SymPyExpression) -> tuple[str, int] | None:
-        """Return the dimension and its size for which alone a relation does not hold; None for other relations."""
+    def _excluded(self, guard: SymPyExpression) -> set[tuple[str, int]]:
+        """Return the dimension and the few sizes for which alone a relation does not hold; none of other relations."""
         if not guard.is_Relational or guard.rel_op != "!=":
-            return None
+            return set()
+        divided, rest = guard.args
+        if type(divided).__name__ in ("Mod", "PythonMod") and divided.args[0].is_Integer and rest == 0:
+            number, by = int(divided.args[0]), size_of(divided.args[1], self._symbols)
+            multiple = split_multiple(by)  # that a number is no multiple of
+            if multiple is None or number < 1:
+                return set()
+            factor, name = multiple
+            return {(name, size) for size in range(1, number + 1) if number % (factor * size) == 0}
         left, right = [size_of(side, self._symbols) for side in guard.args]
         difference = left - right
         names = symbols(difference)
         try:
             rest = substitute(difference, dict.fromkeys(names, 0))
         except ZeroDivisionError:  # of a quotient or remainder by a size
-            return None
+            return set()
         multiple = split_multiple(difference - rest)
         if multiple is None or not isinstance(rest, int):
-            return None
+            return set()
         factor, name = multiple
-        return (name, -rest // factor) if rest % factor == 0 else None
+        return {(name, -rest // factor)} if rest % factor == 0 else set()
 
     def _always_holds(self, guard: SymPyExpression) -> bool:
         """Whether a relation of sizes holds for all sizes in the ranges that the program is for."""
@@ -355,11 +363,20 @@ def divisors(size: Dim, times: int) -> dict[str, int]:
     return {multiple[1]: times // gcd(multiple[0], times)} if multiple is not None else {}
 
 
+LIBRARIES = (f"{os.sep}torch{os.sep}", f"{os.sep}archspec{os.sep}pytorch{os.sep}")
+
+
+def is_library_file(path: str) -> bool:
+    """Whether a file is one of PyTorch or archspec, or code that PyTorch generates."""
+    return any(folder in path for folder in LIBRARIES) or path.startswith("<eval_with_key>")
+
+
 def _place(node: Node) -> ModuleLocation:
     """Return the module of a node, and its line in the source outside of PyTorch."""
     stack = as_list(tuple(node.meta.get("nn_module_stack", {}).values()))
     lines = re.findall(r'File "([^"]+)", line ([0-9]+)', node.meta.get("stack_trace") or "")
-    lines = [line for line in lines if f"{os.sep}torch{os.sep}" not in line[0]] or lines
+    own = [line for line in lines if not is_library_file(line[0])]
+    lines = own or [line for line in lines if f"{os.sep}torch{os.sep}nn{os.sep}modules{os.sep}" in line[0]]
     source = f"{os.path.basename(lines[-1][0])}:{lines[-1][1]}" if lines else node.name
     return ModuleLocation(stack[-1][0] if stack else "", source)
 

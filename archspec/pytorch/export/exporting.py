@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack, redirect_stderr
 from io import StringIO
+from traceback import walk_tb
 from typing import TYPE_CHECKING, cast
 
 from archspec.core.algebra import Polynomial
 from archspec.core.optional import silence_loggers
 from archspec.ir.module import Type
 from archspec.pytorch.calls.registry import CALLS
+from archspec.pytorch.export.capture import is_library_file
 from archspec.pytorch.passes.in_place import functionalize
-from archspec.pytorch.passes.intercepting import disable_mask_detection, use_triangular_solver
-from archspec.pytorch.passes.known_numbers import known_number_mode, symbolic_len
+from archspec.pytorch.passes.intercepting import (
+    disable_mask_detection,
+    record_called_functions,
+    use_triangular_solver,
+)
+from archspec.pytorch.passes.known_numbers import known_number_mode, symbolic_flags, symbolic_len
 from archspec.pytorch.passes.own_operations import embedding_bag_mode, recurrent_layer_mode
 from archspec.pytorch.passes.precision import with_epsilon_of
 from archspec.pytorch.passes.programs import (
@@ -124,7 +131,9 @@ def export_module(
                 disable_mask_detection(),
                 known_number_mode(module),
                 symbolic_len(module),
+                symbolic_flags(module),
                 use_triangular_solver(),
+                record_called_functions(),
                 with_epsilon_of(module),
             ):
                 modes.enter_context(mode)
@@ -142,7 +151,22 @@ def export_module(
             return _decompose_composites(program)
     except Exception as error:
         message = str(error).strip().splitlines()
-        raise UntranslatableError(f"torch.export fails: {message[0] if message else type(error).__name__}") from error
+        reason = f"torch.export fails: {message[0] if message else type(error).__name__}"
+        place = _place(error, module) if "data-dependent" in reason else ""
+        raise UntranslatableError(f"{reason}{place}") from error
+
+
+def _place(error: Exception, module: torch.nn.Module) -> str:
+    """Return the innermost part of a module that raises an exception, and the line of its own code."""
+    parts = {id(part): path for path, part in cast("Iterable[tuple[str, torch.nn.Module]]", module.named_modules())}
+    place = ""
+    for frame, line in walk_tb(error.__traceback__):
+        path = parts.get(id(frame.f_locals.get("self")))
+        file = frame.f_code.co_filename
+        if path is not None and not is_library_file(file):
+            source = f"{os.path.basename(file)}:{line}"
+            place = f", in `{path}` ({source})" if path else f", in {source}"
+    return place
 
 
 def _decompose_composites(program: ExportedProgram) -> ExportedProgram:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from os.path import basename
 from traceback import extract_tb
 from typing import TYPE_CHECKING, TypeVar
@@ -16,10 +17,12 @@ from archspec.pipeline.compile import loads
 from archspec.pytorch.lift.capture import CapturedModule, LoopError, capture_module
 from archspec.pytorch.lift.check import TooLargeToRunError, check, check_build, check_size, check_without
 from archspec.pytorch.lift.sizes.accidents import Draft, Fields, drop_coincidental_fields
+from archspec.pytorch.lift.sizes.evidence import Evidence, evidence_of, require_formulas, wrong_names
 from archspec.pytorch.lift.sizes.sizes import ActualSizeError, SizeDependenceError, Sizes, first_difference
-from archspec.pytorch.lift.spec_text import source
+from archspec.pytorch.lift.spec_text import add_comments, data_notes, source
 from archspec.pytorch.lift.statements.program import SizeChange
 from archspec.pytorch.lift.subject import Subject, subject_of
+from archspec.pytorch.passes.settings import restore_settings
 from archspec.pytorch.prove.state import check_repeatable
 from archspec.pytorch.values.arguments import UntranslatableError
 
@@ -36,7 +39,10 @@ def lift(module: nn.Module, example_inputs: Mapping[str, torch.Tensor] | Sequenc
 
     Raises ArchError if the module cannot be written as a spec that computes exactly the same.
     """
-    return lift_subject(subject_of(module, example_inputs))
+    with restore_settings(module):
+        subject = as_refusal(type(module).__name__, lambda: subject_of(module, example_inputs))
+        spec = lift_subject(subject)
+    return add_comments(spec, [*subject.notes, *data_notes(loads(spec))])
 
 
 def lift_subject(subject: Subject) -> str:
@@ -77,7 +83,7 @@ def _lift_module(subject: Subject) -> str:
 
 def _with_masks(subject: Subject, loops: bool) -> str:
     try:
-        return _write_spec(subject, True, loops)
+        return _write_spec(subject, subject.has_optional, loops)
     except _InputRequiredError:
         return _write_spec(subject, False, loops)
 
@@ -122,12 +128,20 @@ def _spec(subject: Subject, first: CapturedModule, optional: bool, loops: bool) 
         values = sizes.defaults(actual)
         return format(source(first.program, sizes, f"{name}: lifted from {kind}.", name, values, params))
 
-    def drafted(fields: Fields) -> Draft:
+    def drafted(fields: Fields, evidence: Evidence | None = None) -> Draft:
         values, narrow, of_sizes = fields
-        sizes = Sizes(first.program, theirs, values, numbers, first.attributes, subject.parts, narrow, of_sizes)
+        sizes = Sizes(
+            first.program, theirs, values, numbers, first.attributes, subject.parts, narrow, of_sizes, evidence
+        )
         return Draft(written(sizes, None, None), sizes)
 
     draft, sizes = drop_coincidental_fields(drafted, subject)
+    if second is not None and subject.samples is not None:
+        names = [*sizes.defaults(None)]
+        if sizes.created or wrong_names(draft, names, subject):
+            shown = partial(drafted, evidence=evidence_of(subject, second))
+            draft, sizes = drop_coincidental_fields(shown, subject)
+            require_formulas(draft, [*sizes.defaults(None)], subject)
     check(draft, {}, subject.module, first)
     if second is not None and other is not None and sizes.other is not None:
         check(draft, sizes.seconds(), second.module, other)

@@ -83,6 +83,9 @@ def capture_module(
     module = subject.module
     if any(part.training for part in module.modules()):
         raise UntranslatableError("it is in training: call `eval()` first")
+    empty = next((name for name, tensor in module.state_dict(keep_vars=True).items() if not tensor.numel()), None)
+    if empty is not None:
+        raise UntranslatableError(f"it stores `{empty}`, which has no elements")
     modes = modes_of(module)
     with restore_attributes(module):
         recording, types, sizes = _recorded(subject, (), lambda *given: Recording(Arrays(), *given), loops)
@@ -235,7 +238,8 @@ def dimensions(
                 shape.append(pair[0])
                 continue
             if pair not in known:
-                taken.append(_dimension_name(name, axis, taken, free.get(name, ())))
+                wanted = _names_by_use(tensor, second).get(axis, [])
+                taken.append(_dimension_name(name, axis, taken, free.get(name, ()), wanted))
                 times = multiples.get(taken[-1], 1)
                 is_exact = pair[0] % times == 0 == pair[1] % times
                 parts = (pair[0] // times, pair[1] // times) if is_exact else (0, len(taken))
@@ -255,8 +259,21 @@ def _number(size: int, multiple: int, taken: Collection[int]) -> int:
     return next(number for number in count(max(MIN_MULTIPLE_COUNT, -(-size // multiple))) if number not in taken)
 
 
-def _dimension_name(name: str, axis: int, taken: Collection[str], sizes: Sequence[int | str]) -> str:
+def _names_by_use(tensor: torch.Tensor, other: Sequence[int]) -> dict[int, list[str]]:
+    """Return names for the axes of images and signals, which follow the channels of a real input."""
+    pairs = [*zip(tensor.shape, other, strict=True)]
+    is_free = [first != second for first, second in pairs]
+    if not tensor.is_floating_point() or len(pairs) < 3 or is_free[1] or not all(is_free[2:]):
+        return {}
+    names = ("length",) if len(pairs) == 3 else ("frames", "height", "width")[-len(pairs) + 2 :]
+    is_square = len({*pairs[2:]}) < len(pairs) - 2  # as in a bias of attention
+    return {} if is_square else {axis: [name] for axis, name in enumerate(names, 2)}
+
+
+def _dimension_name(
+    name: str, axis: int, taken: Collection[str], sizes: Sequence[int | str], by_use: Sequence[str]
+) -> str:
     given = [identifier(size) for size in sizes[axis : axis + 1] if isinstance(size, str)]
-    wanted = ["batch"] if axis == 0 else ["target"] if name.startswith("decoder_") else []
+    wanted = ["batch"] if axis == 0 else ["target"] if name.startswith("decoder_") else by_use
     names = [*given, *wanted, *FREE_NAMES, *[f"size{i}" for i in range(99)]]
     return next(found for found in names if found and found not in taken)

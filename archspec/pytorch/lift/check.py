@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from math import inf, nan
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -83,14 +84,17 @@ class _Pair(NamedTuple):
     unused: Mapping[str, torch.Tensor]
     """Examples of the inputs that only the module takes."""
 
-    def runs(self) -> tuple[Run, Run]:
-        """Return what computes the outputs of both."""
-        ours = array_runner(self.arrays, self.outputs, MAX_COMPUTED_BYTES)
+    def runs(self, hidden: float = nan) -> tuple[Run, Run]:
+        """Return what computes the outputs of both; `hidden` are the shares of the spec where a mask hides all keys."""
+        ours = array_runner(self.arrays, self.outputs, MAX_COMPUTED_BYTES, hidden)
         return ours, module_runner(self.module, self.body, self.unused)
 
     def error(self, fixed: Mapping[str, int] = MappingProxyType({}), most: int = MAX_ELEMENTS) -> float | None:
-        """Return the largest difference of the outputs, as `largest_error`."""
-        return largest_error(self.body, *self.runs(), fixed, most)
+        """Return the largest difference of the outputs, as `largest_error`. Where a mask hides all keys, the module
+        may compute no number, as a softmax does, or 0, as the fused attention of PyTorch.
+        """
+        error = largest_error(self.body, *self.runs(), fixed, most)
+        return error if error != inf else largest_error(self.body, *self.runs(hidden=0.0), fixed, most)
 
     def unrounded_error(self, fixed: Mapping[str, int] = MappingProxyType({})) -> float | None:
         """Return the difference of outputs where nothing is rounded to float32; None if they cannot be computed."""
@@ -135,9 +139,9 @@ def check_again(text: str, overrides: Mapping[str, PlainValue], subject: Subject
     _check_outputs(body, subject.module, captured_outputs(subject), _unused(body, subject.inputs))
 
 
-def check_outputs(text: str, overrides: Mapping[str, PlainValue], subject: Subject) -> None:
-    """Raise Untranslatable unless a spec has the tensors of another module of the same class, and the same outputs for
-    one size, if these can be computed. This is much faster than the proof of `check_again`.
+def check_outputs(text: str, overrides: Mapping[str, PlainValue], subject: Subject) -> bool:
+    """Return whether the outputs of another module of the same class can be computed. Raises Untranslatable unless a
+    spec has its tensors, and the same outputs for one size if so. This is much faster than the proof of `check_again`.
     """
     body = _with_tensors(text, overrides, subject.module)
     arrays = Arrays()
@@ -145,9 +149,10 @@ def check_outputs(text: str, overrides: Mapping[str, PlainValue], subject: Subje
     try:
         error = pair.error(example_sizes(body))
     except EXECUTION_ERRORS:
-        return
+        return False
     if error is not None:
         _require_same(pair, error, FLOAT32_TOLERANCE)
+    return error is not None
 
 
 def check_unrounded(text: str, overrides: Mapping[str, PlainValue], subject: Subject) -> None:

@@ -135,7 +135,7 @@ class Recording(Capture):
         self._enter(frames)
         own = [value for value in values if isinstance(value, Value) and value.frame is frames[-1]]
         if len(own) == len(values):
-            self._naming.note(node, own)
+            self._naming.note(node, own, frames)
         for frame in self._open:
             self._last[frame] = node
 
@@ -171,7 +171,7 @@ class Recording(Capture):
             found = recognize_module(self.spec_builder, frame, module, made, self.canonical)
             if found is not None:
                 self._values[node] = found
-                self._naming.note(node, [found])
+                self._naming.note(node, [found], self._stack(node))
 
 
 class FormRecording(Recording):

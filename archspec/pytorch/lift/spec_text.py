@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from math import prod
+from textwrap import wrap
+from typing import NamedTuple, cast
 
+from archspec.core.algebra import Dim
+from archspec.pipeline.model import Model, get_compilation
 from archspec.pytorch.lift.notation.templates import Statement, Template, fill_gaps
 from archspec.pytorch.lift.sizes.sizes import DefinitionParameters, Sizes
 from archspec.pytorch.lift.statements.program import LiftedProgram
+from archspec.pytorch.lift.values.stored import MAX_LISTED
 from archspec.pytorch.values.numbers import literal
 
 WIDTH = 118
+
+TABLE = "table"
+"""The operation that lists numbers."""
 
 MAX_STEPS_PER_LINE = 3
 """Assigned values of so many steps, at most one of them a layer, are in one line if they fit."""
@@ -46,6 +54,24 @@ def _imports(names: Sequence[str]) -> Iterator[str]:
         return
     for part in (layers, functions):
         yield f"import std {{ {', '.join(part)} }}"
+
+
+def data_notes(model: Model) -> list[str]:
+    """Return a note on the tables that a spec lists, if they have many numbers."""
+    bodies, shapes = [get_compilation(model).body], list[tuple[Dim, ...]]()
+    for body in bodies:
+        own = [output.shape for call in body.calls if call.type == TABLE for output in call.outputs if output]
+        shapes += [shape for shape in own if prod(cast("tuple[int, ...]", shape)) > MAX_LISTED]
+        bodies += [call.body for call in body.calls if call.body is not None and call.body not in bodies]
+    listed = ", ".join([f"[{', '.join(map(str, shape))}]" for shape in dict.fromkeys(shapes)])
+    return [f"Written as data: tables of the shape {listed} (no formula is known)."] if shapes else []
+
+
+def add_comments(spec: str, notes: Sequence[str]) -> str:
+    """Return a spec with notes in comments below its first line."""
+    lines = [line for note in notes for line in wrap(note, WIDTH, initial_indent="# ", subsequent_indent="#   ")]
+    title, newline, rest = spec.partition("\n")
+    return title + newline + "".join([f"{line}\n" for line in lines]) + rest
 
 
 class _Base(NamedTuple):

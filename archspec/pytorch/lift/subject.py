@@ -5,9 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
-from archspec.pytorch.run.calling import call_exception
+from archspec.pytorch.passes.settings import use_exported_settings
+from archspec.pytorch.prove.state import are_close
+from archspec.pytorch.run.calling import call_exception, call_module
+from archspec.pytorch.values.arguments import UntranslatableError
 
 if TYPE_CHECKING:
     import torch
@@ -15,11 +18,14 @@ if TYPE_CHECKING:
 
 
 class Sample(NamedTuple):
-    """A module without values, the numbers that it was made of, and whether one with values can be called."""
+    """A module without values, the numbers that it was made of, whether one with values can be called, and which of the
+    numbers differ from those of the first module.
+    """
 
     numbers: Mapping[str, object]
     module: torch.nn.Module
     runs: Callable[[], bool]
+    changed: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -47,10 +53,16 @@ class Subject:
     """The module with another value of one of the `numbers`, and inputs; None if that cannot be built or called."""
     third: Callable[[Collection[str]], Subject | None] | None = None
     """A module of the same class with further sizes, for which the spec has to hold; None if there is none."""
-    samples: Callable[[Collection[str]], Iterator[Sample]] | None = None
-    """Modules with other numbers, each of them much smaller or larger, whose tensors the spec has to have."""
+    samples: Callable[[Collection[str], bool], Iterator[Sample]] | None = None
+    """Modules with other numbers, each of them much smaller or larger, whose tensors the spec has to have: few to check
+    it, or many others to find formulas.
+    """
+    has_optional: bool = True
+    """Whether inputs that `forward` can do without may be optional in the spec, which takes another export."""
     has_patterns: bool = False
     """Whether the configuration says that layers differ by their numbers."""
+    notes: Sequence[str] = ()
+    """What the spec leaves out, as sentences."""
     deep: Callable[[bool], Subject | None] | None = None
     """A module of the same class with all layers; None if this one has as many. One that is too large to be run is only
     made if it is said that its layers differ.
@@ -65,9 +77,36 @@ def subject_of(module: nn.Module, inputs: Mapping[str, torch.Tensor] | Sequence[
     names = list(inspect.signature(module.forward).parameters)
     given = dict(inputs) if isinstance(inputs, Mapping) else dict(zip(names, inputs, strict=False))
     ordered = {name: given[name] for name in names if name in given} | given
-    config = getattr(module, "config", None)
-    numbers: Mapping[str, object] = config.to_dict() if config is not None and hasattr(config, "to_dict") else {}
-    return Subject(module, ordered, _others(module, ordered), numbers=numbers)
+    return Subject(module, ordered, _others(module, ordered), notes=leave_out_cache(module, ordered))
+
+
+def leave_out_cache(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> list[str]:
+    """Give a module the settings to be exported with, and return a note if it then has fewer outputs.
+
+    Raises Untranslatable if others of its outputs change.
+    """
+    if call_exception(module, inputs) is not None:
+        use_exported_settings(module)
+        return []
+    before = call_module(module, inputs)
+    if not use_exported_settings(module):
+        return []
+    after = call_module(module, inputs)
+    if not are_close(_tensors(before), _tensors(after)):
+        raise UntranslatableError("its other outputs change if it returns no cache")
+    names = [[*cast("dict[str, object]", outputs)] if isinstance(outputs, dict) else [] for outputs in (before, after)]
+    fewer = [name for name in names[0] if name not in names[1]]
+    return [f"Left out: {', '.join(fewer)} (it is for later calls)."] if fewer else []
+
+
+def _tensors(outputs: object) -> list[torch.Tensor]:
+    """Return the outputs that are tensors themselves."""
+    import torch
+
+    if isinstance(outputs, dict):
+        outputs = [*cast("dict[str, object]", outputs).values()]
+    items = [outputs] if isinstance(outputs, torch.Tensor) else cast("Sequence[object]", outputs)
+    return [item for item in items if isinstance(item, torch.Tensor)]
 
 
 def _others(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor] | None:

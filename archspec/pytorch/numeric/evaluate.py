@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from archspec.core.algebra import Atom, Dim, Expression, Polynomial, symbols
 from archspec.core.algebra.polynomial import expression, terms_of
+from archspec.core.algebra.terms import only_atom
 from archspec.ir.normal.arrays import Array, Arrays
 from archspec.ir.normal.nodes import Element, ElementNode, Factors, children
 from archspec.pytorch.numeric.contraction import Operand, contract
@@ -104,7 +105,7 @@ Loop: TypeAlias = tuple[int, tuple[int, ...], Expression, Expression]
 
 class Evaluation:
     """Values of elements. `stored` are those of inputs and tensors by ("input" or "tensor", name). Evaluation stops
-    where it has computed values with `most` bytes.
+    where it has computed values with `most` bytes. `hidden` are the shares of scores that are all -inf.
     """
 
     def __init__(
@@ -113,10 +114,12 @@ class Evaluation:
         stored: Mapping[tuple[str, str], torch.Tensor],
         sizes: Mapping[str, int],
         most: int | None = None,
+        hidden: float = math.nan,
     ) -> None:
         import torch
 
         self.torch = torch
+        self._hidden = hidden
         self.arrays = arrays
         self.elements = arrays.elements
         self.stored = stored
@@ -127,6 +130,7 @@ class Evaluation:
         """The indices of the loops in which a value is computed."""
         self._carried: dict[object, torch.Tensor] = {}
         self._depths: dict[Element, frozenset[int]] = {}
+        self._extents: dict[str, int] = {}
         self._values = Values(most)
 
     def array(self, array: Array) -> torch.Tensor:
@@ -141,7 +145,9 @@ class Evaluation:
 
     def extent(self, name: str) -> int:
         """Return how many values the index of an axis has."""
-        return self._size(self.arrays.axes.extent(name))
+        if name not in self._extents:
+            self._extents[name] = self._size(self.arrays.axes.extent(name))
+        return self._extents[name]
 
     def value(self, element: Element) -> tuple[Sequence[str], torch.Tensor]:
         """Return the indices in an element, and its values, which broadcast to one axis for each index."""
@@ -215,7 +221,10 @@ class Evaluation:
         if kind in ("sorted", "order"):
             ordered = values.sort(dim=axes[0], descending=True, stable=True)
             return ordered.values if kind == "sorted" else ordered.indices
-        return values.amax(axes) if kind == "largest" else values.softmax(axes[0])
+        if kind == "largest":
+            return values.amax(axes)
+        is_hidden = (values == -math.inf).all(axes[0], keepdim=True)
+        return values.softmax(axes[0]).masked_fill(is_hidden, self._hidden)
 
     def _result(self, settings: Loop, output: int, *arrays: Array) -> torch.Tensor:
         """Return one of the results of a loop."""
@@ -404,11 +413,23 @@ class _Context:
         return found.long() if dtype == "int" else found
 
     def _load(self, base: torch.Tensor, indices: Sequence[Expression]) -> torch.Tensor:
-        """Elements outside of the base, which a condition around them leaves out, are any of its elements."""
+        """Elements outside of the base, which a condition around them leaves out, are any of its elements.
+
+        Where all indices are axes with as many elements as the base has, they only rearrange it.
+        """
         if not indices:
             return base
+        axes = [axis for index in indices if (axis := self._axis(index)) is not None]
+        if [self.shape[axis] for axis in axes] == [*base.shape] and len({*axes}) == len(axes):
+            rearranged = base.permute(sorted(range(len(axes)), key=axes.__getitem__))
+            return rearranged[tuple([slice(None) if axis in axes else None for axis in range(len(self.shape))])]
         places = [self.integer(index) for index in indices]
         return base[tuple([place.clamp(0, size - 1) for place, size in zip(places, base.shape, strict=True)])]
+
+    def _axis(self, index: Expression) -> int | None:
+        """Return the axis of an integer that is only the index of one; None for any other."""
+        atom = only_atom(terms_of(index))
+        return self.names.get(atom.text) if atom is not None and atom.kind == "index" else None
 
     def integer(self, value: Expression) -> torch.Tensor:
         """Return the values of an integer."""

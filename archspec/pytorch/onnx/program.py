@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archspec.codegen.build import torch_source
 from archspec.codegen.interface import interface_of
-from archspec.core.diagnostics import ArchError, make_error, missing_package_error
+from archspec.core.diagnostics import ArchError, internal_error, make_error, missing_package_error
 from archspec.core.optional import import_torch, silence_loggers
 from archspec.ir.normal.arrays import Arrays
 from archspec.pipeline.model import Model, get_compilation
@@ -54,7 +54,7 @@ def check_tensors(model: Model, program: ir.Model) -> None:
 
 
 def _bug(model: Model, problem: str) -> Exception:
-    return make_error("internal", f"the ONNX file of {model.name} differs from the spec: {problem}; please report it")
+    return internal_error(f"the ONNX file of {model.name} differs from the spec: {problem}")
 
 
 _OPERATION = re.compile(r"OpOverload\(op='([\w.]+)', overload='(\w+)'\)")

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from unittest.mock import patch
 
 if TYPE_CHECKING:
+    from traceback import StackSummary
+
     from torch import nn
 
 
@@ -67,6 +69,25 @@ def disable_mask_detection() -> Generator[None]:
         return bool(is_causal)
 
     with patch("torch.nn.modules.transformer._detect_is_causal_mask", given, create=True):
+        yield
+
+
+# Stack traces of operations.
+
+
+@contextmanager
+def record_called_functions() -> Generator[None]:
+    """Record where `forward` calls functions, and where these compute, in the stack trace of each operation."""
+    from torch.fx.proxy import TracerBase
+
+    name = "_filter_traceback_frames"
+    original: Callable[[TracerBase, StackSummary], StackSummary] = getattr(TracerBase, name)
+
+    def filtered(tracer: TracerBase, stack: StackSummary) -> StackSummary:
+        with patch.object(tracer, "_record_forward_stack_traces_only", False):
+            return original(tracer, stack)
+
+    with patch.object(TracerBase, name, filtered):
         yield
 
 

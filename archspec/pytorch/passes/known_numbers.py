@@ -8,8 +8,9 @@ shows at sizes above 2 ** 24.
     n = self.stride * x.shape[0]               n = 3 * sym_size(x, 0)
     zeros([item(n)])                           zeros([n])                    known_number_mode
     x * 6                                      x * sym_size(x, 0)            symbolic_len, of `x * len(x)`
+    attention(is_causal=sym_size(x, 1) > 1)    attention(is_causal=True)     symbolic_flags
 
-The convolutions of audio codecs (Mimi) keep their strides as tensors.
+The convolutions of some audio codecs keep their strides as tensors.
 """
 
 from __future__ import annotations
@@ -63,6 +64,41 @@ def _length(item: Sized | torch.Tensor) -> int:
     import torch
 
     return item.shape[0] if isinstance(item, torch.Tensor) and item.dim() else builtins.len(item)
+
+
+# Flags that depend on lengths: PyTorch takes only those that are known.
+
+
+@contextmanager
+def symbolic_flags(module: nn.Module) -> Generator[None]:
+    """Let attention be causal by a condition on sizes, as in `is_causal=x.shape[1] > 1`: the program is for sizes that
+    decide it as those of the example do.
+    """
+    from torch.nn import functional
+
+    attention = cast("Function", functional.scaled_dot_product_attention)
+    own = cast("dict[str, object]", vars(functional))
+
+    def called(*args: object, **named: object) -> object:
+        return attention(*map(_flag, args), **{name: _flag(item) for name, item in named.items()})
+
+    places = [
+        (names, name) for names in (own, *namespaces(module)) for name, value in names.items() if value is attention
+    ]
+    for names, name in places:
+        names[name] = called
+    try:
+        yield
+    finally:
+        for names, name in places:
+            names[name] = attention
+
+
+def _flag(item: object) -> object:
+    """Return a condition on sizes as a boolean; anything else as it is."""
+    import torch
+
+    return bool(item) if isinstance(item, torch.SymBool) else item
 
 
 SIZE_FUNCTIONS = {"arange", "zeros", "ones", "full"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from copy import deepcopy
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -15,6 +14,7 @@ from archspec.ir.normal.arrays import Array, Arrays
 from archspec.pytorch.numeric.evaluate import Evaluation, EvaluationError
 from archspec.pytorch.passes.precision import keep_epsilon, real_type, with_epsilon_of
 from archspec.pytorch.prove.sides import example_sizes
+from archspec.pytorch.run.calling import copy_module
 
 if TYPE_CHECKING:
     import torch
@@ -123,12 +123,14 @@ def _summands(shape: Sequence[int]) -> int:
     return math.prod(shape[1:]) if is_window else shape[-1]
 
 
-def array_runner(arrays: Arrays, outputs: Sequence[Array], most: int | None = None) -> Run:
-    """Return what evaluates arrays, unless it computes values with more than `most` bytes."""
+def array_runner(arrays: Arrays, outputs: Sequence[Array], most: int | None = None, hidden: float = math.nan) -> Run:
+    """Return what evaluates arrays, unless it computes values with more than `most` bytes. `hidden` are the shares of
+    scores that are all -inf: not a number, or 0 as in attention of PyTorch.
+    """
 
     def run(values: Values, sizes: Mapping[str, int]) -> list[torch.Tensor]:
-        evaluation = Evaluation(arrays, values, sizes, most)
-        return [evaluation.array(output) for output in outputs]
+        evaluation = Evaluation(arrays, values, sizes, most, hidden)
+        return [evaluation.array(output).clone() for output in outputs]  # a module may change its inputs in place
 
     return run
 
@@ -151,7 +153,7 @@ def module_runner(
     def run(values: Values, sizes: Mapping[str, int]) -> list[torch.Tensor]:
         given = {**(unused or {}), **{name: values["input", name] for name, _ in body.inputs}}
         try:
-            copy = deepcopy(module).double().eval()
+            copy = copy_module(module).double().eval()
             for name, tensor in copy.state_dict(keep_vars=True).items():
                 tensor.data = values["tensor", canonical_name(owner, name)]  # a module may also have it in a list
             keep_epsilon(copy, real_type(module))

@@ -10,14 +10,13 @@ import itertools
 import zlib
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from copy import deepcopy
 from enum import Enum
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from archspec.pytorch.export.exporting import is_without_values, varied
 from archspec.pytorch.prove.numeric import FLOAT32_TOLERANCE, flat
-from archspec.pytorch.run.calling import call_keeping_changes
+from archspec.pytorch.run.calling import call_keeping_changes, copy_module
 from archspec.pytorch.values.arguments import UntranslatableError
 
 if TYPE_CHECKING:
@@ -252,9 +251,9 @@ def check_repeatable(
     )
     if changed is not None:
         raise UntranslatableError(f"a call changes its attribute `{changed}`")
-    if not all(_are_close(outputs, own) for own, (_, outputs) in zip(found, rounds, strict=True)):
+    if not all(are_close(outputs, own) for own, (_, outputs) in zip(found, rounds, strict=True)):
         given, outputs = rounds[-1]
-        if not _are_close(outputs, _outputs(_copy(module, start), given)):
+        if not are_close(outputs, _outputs(_copy(module, start), given)):
             raise UntranslatableError("it is random: calls of it with the same inputs differ")
         raise UntranslatableError("it is stateful: a call changes what the next call computes")
     return first
@@ -265,7 +264,7 @@ def _copy(module: nn.Module, snapshot: Snapshot) -> nn.Module:
     memo: dict[int, object] = {id(part): part for part in (*module.parameters(), *snapshot.modules)}
     memo |= {id(part): part.detach().clone() for part in snapshot.tensors.values() if part.grad_fn is not None}
     try:
-        return deepcopy(module, memo)
+        return copy_module(module, memo)
     except Exception as problem:  # of any class, as it comes from the module
         raise UntranslatableError(f"it cannot be copied to see whether a call changes it: {problem}") from problem
 
@@ -304,7 +303,8 @@ def without_nested_tensors(module: nn.Module) -> Generator[None]:
             handle.remove()
 
 
-def _are_close(values: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> bool:
+def are_close(values: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> bool:
+    """Whether the tensors of two lists are equal up to rounding, as far as they have values."""
     return len(values) == len(others) and all(_is_close(*pair) for pair in zip(values, others, strict=True))
 
 

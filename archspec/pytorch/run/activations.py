@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from inspect import signature
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 from warnings import catch_warnings, simplefilter
 
+from archspec.analysis.cost.memory import KeptForBackward
 from archspec.core.algebra import (
     Polynomial,
     multiply_unexpanded,
@@ -19,6 +21,7 @@ from archspec.core.algebra import (
 )
 from archspec.core.diagnostics import ArchError, make_error
 from archspec.core.optional import import_torch
+from archspec.ir.index_ranges import dimensions
 from archspec.ir.module import Type
 from archspec.ir.work import Quantity
 from archspec.pipeline.model import Model
@@ -57,8 +60,7 @@ def activation_bytes(model: Model, sizes: Mapping[str, int], dtype: str, attenti
     from torch._subclasses.fake_tensor import FakeTensorMode  # the public name of none
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
-    shapes = [type.shape for type in model.inputs.values()]
-    left = sorted({name for shape in shapes for size in shape for name in symbols(size)} - sizes.keys())
+    left = sorted({*dimensions(model.inputs.items())} - sizes.keys())
     environment = ShapeEnv()
     mode = FakeTensorMode(shape_env=environment if left else None)
     if not left:
@@ -78,6 +80,177 @@ def activation_bytes(model: Model, sizes: Mapping[str, int], dtype: str, attenti
     return SavedActivations(
         weighted_sum(terms), {name: int(ranges[x].lower) for name, x in zip(left, unknowns, strict=True)}
     )
+
+
+SAVED_RESULTS = {
+    "matmul": ("mm", "addmm", "bmm", "baddbmm"),
+    "attention": (
+        "_scaled_dot_product_flash_attention_for_cpu",
+        "_scaled_dot_product_fused_attention_overrideable",
+        "_scaled_dot_product_flash_attention",
+        "_scaled_dot_product_efficient_attention",
+    ),
+}
+"""Names of operations whose results selective checkpointing saves, by policy."""
+
+
+def bytes_kept_for_backward(
+    model: Model,
+    sizes: Mapping[str, int],
+    dtype: str,
+    attention: str,
+    checkpointed: Collection[str],
+    policy: str,
+    frozen: Collection[str],
+    stages: Sequence[Sequence[str]] = (),
+) -> list[KeptForBackward]:
+    """Bytes that a forward pass keeps, as `activation_bytes` counts, for each of the `stages` or for the entire model.
+
+    `torch.utils.checkpoint` holds all tensors that a block is called with, but with fused attention no masks of true
+    and false, which those kernels do not need; the inputs of a block that saves nothing are not held. `policy` is a key
+    of SAVED_RESULTS, or "". A stage is a list of blocks; what is outside of blocks belongs to the stage of the block
+    before. Parameters do not count, nor do `frozen` ones need gradients. `sizes` has a value for every dimension.
+
+    Raises ArchError as `activation_bytes`, and `untranslatable` for blocks that are no modules in PyTorch, each called
+    once and in order if there are stages.
+    """
+    import_torch()
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    blocks = [address for stage in stages for address in stage] or checkpointed
+    saved = _Saved(blocks, policy, frozen, has_masks=attention != "flash")
+    _save(FakeTensorMode(), model, sizes, dtype, attention, saved)
+    called = [block.address for block in saved.blocks]
+    missing = [address for address in blocks if address not in called]
+    if missing or (stages and called != blocks):
+        problem = f"the block `{missing[0]}`" if missing else "a block"
+        raise make_error("untranslatable", f"{problem} of {model.name} is not called as a module of a stack")
+    bounds = [0, *accumulate(map(len, stages))] if stages else [0, len(called)]
+    return [saved.count(start, stop, checkpointed) for start, stop in pairwise(bounds)]
+
+
+def _total_bytes(storages: Iterable[torch.UntypedStorage]) -> int:
+    return sum(int(storage.nbytes()) for storage in storages)
+
+
+_Storages: TypeAlias = "dict[int, torch.UntypedStorage]"
+"""Storages by their numbers, held so that no other one gets the number."""
+
+
+class _Block:
+    """The storages that a call of a block saves, also its inputs, and results that a policy saves."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.saved: _Storages = {}
+        self.inputs: _Storages = {}
+        self.results: _Storages = {}
+
+
+class _Saved:
+    """Storages that a forward pass saves: in the calls of `blocks`, and `outside`: before the first, after each."""
+
+    def __init__(
+        self,
+        watched: Collection[str] = (),
+        policy: str = "",
+        frozen: Collection[str] = (),
+        *,
+        has_masks: bool = True,
+    ) -> None:
+        self.watched = watched
+        self.policy = policy
+        self.frozen = frozen
+        self.has_masks = has_masks
+        self.outside: list[_Storages] = [{}]
+        self.blocks: list[_Block] = []
+
+    def hooks(self, block: _Block | None = None) -> Any:
+        """Hooks that add what is saved."""
+        import torch
+
+        def keep(tensor: Tensor) -> Tensor:
+            _add_storage(self.outside[-1] if block is None else block.saved, tensor)
+            return tensor
+
+        return torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
+
+    def watch(self, module: nn.Module) -> None:
+        """Let blocks of a module save apart from the others."""
+        modules: dict[str, Any] = dict(cast("Any", module).named_modules())
+        for address in self.watched:
+            if address in modules:
+                modules[address].forward = self._watched(address, modules[address].forward)
+
+    def _watched(self, address: str, forward: Any) -> Any:
+        import torch
+        from torch import Tensor
+        from torch.utils._pytree import tree_leaves
+
+        def run(*args: object, **kwargs: object) -> object:
+            block = _Block(address)
+            with self.hooks(block), _result_recorder(SAVED_RESULTS.get(self.policy, ()), block.results):
+                outputs = forward(*args, **kwargs)
+            if block.saved:
+                for value in tree_leaves((args, kwargs)):
+                    if isinstance(value, Tensor) and (self.has_masks or value.dtype != torch.bool):
+                        _add_storage(block.inputs, value)
+            self.blocks.append(block)
+            self.outside.append({})
+            return outputs
+
+        return run
+
+    def exclude(self, keys: Iterable[int]) -> None:
+        """Forget storages that do not count."""
+        for key in keys:
+            for storages in (*self.outside, *[s for block in self.blocks for s in (block.saved, block.inputs)]):
+                storages.pop(key, None)
+
+    def count(self, start: int, stop: int, checkpointed: Collection[str]) -> KeptForBackward:
+        """Count what is kept in some of the blocks and outside of them after each, from the first on also before."""
+        outside: _Storages = {}
+        for storages in self.outside[start + (start > 0) : stop + 1]:
+            outside.update(storages)
+        again: list[_Storages] = []
+        inputs: _Storages = {}
+        results: _Storages = {}
+        for block in self.blocks[start:stop]:
+            if block.address in checkpointed:
+                again.append(block.saved)
+                inputs.update(block.inputs)
+                results.update(block.results)
+            else:
+                outside.update(block.saved)
+        outside = {key: storage for key, storage in outside.items() if key not in inputs}
+        results = {key: storage for key, storage in results.items() if key not in inputs and key not in outside}
+        counted = {**inputs, **outside, **results}
+        most = max([_total_bytes(s for key, s in block.items() if key not in counted) for block in again], default=0)
+        totals = [_total_bytes(storages.values()) for storages in (inputs, outside, results)]
+        return KeptForBackward(totals[0], totals[1], totals[2], most)
+
+
+def _add_storage(storages: dict[int, torch.UntypedStorage], tensor: Tensor) -> None:
+    storage: Any = tensor.untyped_storage()
+    storages[storage._cdata] = storage
+
+
+def _result_recorder(names: Collection[str], storages: dict[int, torch.UntypedStorage]) -> Any:
+    """A mode that adds the results of operations with these names."""
+    from torch import Tensor
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._pytree import tree_leaves
+
+    class ResultRecorder(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            results = func(*args, **(kwargs or {}))
+            if func.overloadpacket.__name__ in names:
+                for value in tree_leaves(results):
+                    if isinstance(value, Tensor):
+                        _add_storage(storages, value)
+            return results
+
+    return ResultRecorder() if names else nullcontext()
 
 
 def _expression(size: Size) -> Any:
@@ -100,20 +273,21 @@ def _repeated(names: Sequence[str], powers: Sequence[int]) -> list[str]:
 
 def _saved_bytes(mode: FakeTensorMode, model: Model, sizes: Mapping[str, Size], dtype: str, attention: str) -> Size:
     """The bytes that hooks on saved tensors see, an integer or one of PyTorch's symbolic integers."""
+    saved = _Saved()
+    _save(mode, model, sizes, dtype, attention, saved)
+    return sum(storage.nbytes() for storage in saved.outside[0].values())
+
+
+def _save(
+    mode: FakeTensorMode, model: Model, sizes: Mapping[str, Size], dtype: str, attention: str, saved: _Saved
+) -> None:
+    """Run a forward pass on fake tensors, and add what is saved."""
     import torch
     from torch.nn import Parameter
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     backend = {"flash": SDPBackend.FLASH_ATTENTION, "math": SDPBackend.MATH}[attention]
-    kept: dict[int, torch.UntypedStorage] = {}
-
-    def keep(tensor: Tensor) -> Tensor:
-        storage: Any = tensor.untyped_storage()
-        kept[storage._cdata] = storage  # held, so that no other one gets its number
-        return tensor
-
-    def give(tensor: Tensor) -> Tensor:
-        return tensor
+    form = fused_attention() if attention == "flash" else nullcontext()
 
     # On the meta device, where starting out weights looks at none.
     with torch.device("meta"), _default_type(getattr(torch, dtype)):
@@ -124,24 +298,26 @@ def _saved_bytes(mode: FakeTensorMode, model: Model, sizes: Mapping[str, Size], 
         names["group_sizes"] = _route_to_one_expert
     with mode:
         parameters, buffers = dict(module.named_parameters()), dict(module.named_buffers())
-        owned = {n: Parameter(torch.empty(p.shape, dtype=p.dtype), p.requires_grad) for n, p in parameters.items()}
+        owned = {
+            n: Parameter(torch.empty(p.shape, dtype=p.dtype), p.requires_grad and n not in saved.frozen)
+            for n, p in parameters.items()
+        }
         stored = owned | {n: torch.empty(b.shape, dtype=b.dtype) for n, b in buffers.items()}
         words = signature(module.forward).parameters  # the inputs, some under names that Python allows
         inputs = {w: _empty(model, t, sizes, dtype) for w, t in zip(words, model.inputs.values(), strict=True)}
         weights = weight_tracer(owned.values(), stored.values())
         try:
-            with weights, sdpa_kernel(backend), torch.autograd.graph.saved_tensors_hooks(keep, give), catch_warnings():
+            module = _replace_tensors(module, stored)
+            saved.watch(module)
+            with weights, sdpa_kernel(backend), form, saved.hooks(), catch_warnings():
                 simplefilter("ignore")  # a kernel that cannot be used says so in a warning first
-                outputs = _replace_tensors(module, stored)(**inputs)
+                outputs = module(**inputs)
         except RuntimeError as problem:
             message = f"{model.name} cannot run with {attention} attention: {problem}"
             help = "PyTorch's fused kernel does not take a bias that is trained, for one; `--attention math` takes all"
             raise make_error("bad-size", message, help=help if attention == "flash" else None) from None
-        for key in weights.excluded:
-            kept.pop(key, None)
-        found = sum(storage.nbytes() for storage in kept.values())
+        saved.exclude(weights.excluded)
     del outputs
-    return found
 
 
 def weight_tracer(parameters: Iterable[Tensor], weights: Iterable[Tensor]) -> Any:
@@ -169,6 +345,47 @@ def weight_tracer(parameters: Iterable[Tensor], weights: Iterable[Tensor]) -> An
             return results
 
     return WeightTracer()
+
+
+def fused_attention() -> Any:
+    """A mode in which attention keeps what fused kernels keep: queries, keys, values, the result, a sum for each query.
+
+    They take causality, windows and lengths as numbers, so no mask of true and false is kept; they read keys and values
+    of groups of heads, so none are repeated; and their results are laid out as tokens by heads, whatever the layout of
+    queries, so they are not copied when heads are merged. A mask of numbers is added to scores and kept.
+    """
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    attend: Any = torch.nn.functional.scaled_dot_product_attention
+
+    class FusedAttention(TorchFunctionMode):
+        def __init__(self) -> None:
+            super().__init__()
+            self.groups: dict[int, tuple[Tensor, Tensor]] = {}  # both held, so that no other one gets the number
+
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func is attend:
+                return self.attend(*args, **(kwargs or {}))
+            result = func(*args, **(kwargs or {}))
+            x = args[0] if args else None
+            if isinstance(x, torch.Tensor) and isinstance(result, torch.Tensor) and (x.ndim, result.ndim) == (5, 4):
+                sizes: list[Size] = [result.shape[1], x.shape[1], x.shape[2], x.stride(2)]
+                if all(isinstance(size, int) for size in sizes) and sizes[3] == 0 and sizes[0] == sizes[1] * sizes[2]:
+                    self.groups[id(result)] = result, x.select(2, 0)
+            return result
+
+        def attend(self, query: Tensor, key: Tensor, value: Tensor, attn_mask: Any = None, **options: Any) -> Any:
+            if attn_mask is not None and attn_mask.dtype is torch.bool:
+                attn_mask = None
+            grouped = [self.groups.get(id(x)) for x in (key, value)]
+            if grouped[0] is not None and grouped[1] is not None:
+                key, value, options["enable_gqa"] = grouped[0][1], grouped[1][1], True
+            if query.ndim == 4 and query.is_contiguous():
+                query = query.transpose(1, 2).contiguous().transpose(1, 2)
+            return attend(query, key, value, attn_mask, **options)
+
+    return FusedAttention()
 
 
 def _route_to_one_expert(experts: Tensor, count: int) -> list[int]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from copy import deepcopy
+from types import CellType, FunctionType
+from typing import TYPE_CHECKING, cast
 
 from archspec.core.optional import silence_loggers
 from archspec.pytorch.passes.intercepting import restore_attributes
@@ -20,6 +22,33 @@ MAX_INPUTS = 2_000_000
 
 MAX_FILLED = 100_000_000
 """Parameters of larger modules have no values."""
+
+
+def copy_module(module: nn.Module, memo: dict[int, object] | None = None) -> nn.Module:
+    """Return a copy of a module. Functions that its parts keep, such as a lambda, close over parts of the copy.
+
+    `memo` has copies of objects by their ids, as for `copy.deepcopy`.
+    """
+    memo = {} if memo is None else memo
+    copy = deepcopy(module, memo)
+    for part in copy.modules():
+        attributes = vars(part)
+        attributes |= {name: _rebound(value, memo) for name, value in attributes.items()}
+    return copy
+
+
+def _rebound(value: object, memo: dict[int, object]) -> object:
+    """Return a function, or a list or dict of some, that closes over copies."""
+    if isinstance(value, FunctionType) and value.__closure__:
+        cells = [CellType(_rebound(deepcopy(cell.cell_contents, memo), memo)) for cell in value.__closure__]
+        function = FunctionType(value.__code__, value.__globals__, value.__name__, value.__defaults__, tuple(cells))
+        function.__kwdefaults__ = value.__kwdefaults__
+        return function
+    if type(value) is list:
+        return [_rebound(item, memo) for item in cast("list[object]", value)]
+    if type(value) is dict:
+        return {key: _rebound(item, memo) for key, item in cast("dict[object, object]", value).items()}
+    return value
 
 
 def call_module(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> object:

@@ -56,6 +56,10 @@ class Builder:
         """
         return self.made(name, [], array)
 
+    def empty(self, shape: Sequence[Dim], dtype: str) -> Value:
+        """Return a tensor without elements."""
+        return self.made("empty", [], Array(tuple(shape), constant(self.arrays.elements, 0, dtype)))
+
     def op(self, name: str, *args: Argument, **settings: Setting) -> Value:
         """Return the result of an operation."""
         return self.ops(name, *args, **settings)[0]

@@ -1,4 +1,4 @@
-; Written by `python -m archspec.language.highlight.generate`.
+; Written by `python editors/highlighting.py`.
 
 ["as" "block" "buffer" "const" "dim" "expect" "export" "fn" "frozen" "import" "label" "layer" "model" "param" "require" "role" "tie" "unused"] @keyword
 ["else" "for" "if" "in" "return"] @keyword.control

@@ -79,6 +79,7 @@ def without_fast_path() -> Iterator[None]:
     torch.backends.mha.set_fastpath_enabled(enabled)
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize(("file", "table", "case"), [*parameters()])
 def test_a_case_is_lifted(file: str, table: str, case: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     module = load_cases(file)

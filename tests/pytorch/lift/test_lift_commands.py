@@ -88,8 +88,7 @@ SOURCES = [
     ["net.py:other"],
     ["net.py:broken"],
     ["net.py", "--input", "idx=int[batch,seq]"],
-    ["net.py", "--input", "ids=real[batch,seq]"],
-    ["net.py:Net", "--input", "ids=int[batch,seq]"],
+    ["net.py", "--input", "ids=[batch,seq]"],
     ["net.py:training", "--input", "ids=int[batch,seq]"],
     ["net.py:Failing", "--input", "x=real[1,2]"],
     ["net.py:Failing", "--input", "x=real[4,2]"],
@@ -146,14 +145,14 @@ def test_packages_that_are_not_installed_are_named(package: str, source: str, mo
 def test_a_file_is_lifted() -> None:
     arguments = "lift", "net.py", "--input", "ids=int[batch,seq]", "-o", "net.arch"
     assert [testing.run(*arguments).status for _ in range(2)] == [0, 2]
-    assert "Equal: proven" in testing.run("verify", "net.arch", "--module", "net.py").output
+    assert "Equal: proven" in testing.run("verify", "net.arch", "--module", "net.py:Net").output
 
 
 @pytest.mark.usefixtures("net")
-@pytest.mark.parametrize("factory", ["variant", "unsigned"])
+@pytest.mark.parametrize("factory", ["variant", "Net", "unsigned"])
 def test_integers_among_arguments_are_hyperparameters(factory: str) -> None:
     model = archspec.loads(testing.run("lift", f"net.py:{factory}", "--input", "ids=int[rows,in]").output)
-    expected = {"vocab": 50, "hidden": 16, "layers": 3} if factory == "variant" else {}
+    expected = {"vocab": 50, "hidden": 16, "layers": 3} if factory != "unsigned" else {}
     assert dict(model.hyperparameters) == expected
     assert [str(size) for size in model.inputs["ids"].shape] == ["rows", "seq"]  # `in` cannot be a name
 

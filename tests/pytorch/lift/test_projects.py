@@ -1,5 +1,6 @@
 """Models as people write them in their own projects are lifted, with all their arguments as hyperparameters."""
 
+from ast import literal_eval
 from pathlib import Path
 
 import pytest
@@ -20,13 +21,13 @@ MODELS = {
     "images.py:mixer": ("image=real[batch,3,size,size]", "size=24 patch=6 dim=20 depth=2 classes=9"),
     "images.py:unet": ("x=real[batch,channels,16,16]", "channels=2 classes=3 base=6"),
     "images.py:convnext": ("image=real[batch,3,32,32]", "classes=7 dim=12 depth=2"),
-    "images.py:seresnet": ("x=real[batch,3,16,16]", "classes=4 width=24"),
+    "images.py:seresnet": ("x=real[batch,3,16,16]", "classes=4 width=24 reduction=4"),
     "images.py:vq": ("image=real[batch,channels,16,16]", "channels=2 dim=12 codes=30"),
     "texts.py:dual": ("query_ids=int[batch,seq] doc_ids=int[batch,seq]", "vocab=90 dim=24 layers=2 heads=3 out=10"),
     "texts.py:gru": ("ids=int[batch,seq]", "vocab=90 emb=10 hidden=14 classes=3"),
     "texts.py:lm": ("tokens=int[batch,seq]", "vocab=90 dim=48 layers=2 heads=6 kv=3 ffn=40 context=40"),
     "texts.py:s2s": ("src=int[batch,seq] tgt=int[batch,target]", "vocab=90 dim=24 heads=3 layers=2 ffn=50"),
-    "texts.py:gpt": ("idx=int[batch,seq]", "block_size=40 vocab_size=90 n_layer=2 n_head=3 n_embd=24"),
+    "texts.py:gpt": ("idx=int[batch,seq]", "block_size=40 vocab_size=90 n_layer=2 n_head=3 n_embd=24 bias=False"),
     "texts.py:textcnn": ("ids=int[batch,seq]", "vocab=90 dim=14 filters=9 classes=4"),
     "others.py:moe": ("x=real[batch,seq,dim]", "dim=12 ffn=20 experts=5 layers=2"),
     "others.py:wavenet": ("audio=real[batch,1,time]", "channels=10 skip=12 classes=20"),
@@ -49,7 +50,7 @@ MODELS = {
 @pytest.mark.parametrize("name", MODELS)
 def test_arguments_of_models_are_hyperparameters(name: str, tmp_path: Path) -> None:
     inputs, arguments = [text.split() for text in MODELS[name]]
-    values = {name: int(value) for name, _, value in [text.partition("=") for text in arguments]}
+    values = {name: literal_eval(value) for name, _, value in [text.partition("=") for text in arguments]}
     path = f"{DATA}/projects/{name}"
     result = testing.run("lift", path, *[f"--input={text}" for text in inputs])
     assert not result.status, result.errors

@@ -10,10 +10,10 @@ from archspec.analysis.cost.api import cost
 from archspec.analysis.cost.cost import Cost
 from archspec.analysis.explain.numbers import PublishedNumber, Reading, is_near, read_count
 from archspec.analysis.explain.tensor_groups import find_table_types
-from archspec.core.algebra import symbols
 from archspec.core.arguments import check_arguments
 from archspec.core.diagnostics import make_error
 from archspec.core.reports.results import Result
+from archspec.ir.index_ranges import dimensions
 from archspec.pipeline.compile import as_model
 from archspec.pipeline.model import Model, ModelLike, get_compilation
 
@@ -66,7 +66,7 @@ def explain_flops(
     """
     published = read_count(number, "a number of operations", "write the number as 22348431360 or 22.3G")
     compiled = as_model(model)
-    has_batch = any("batch" in symbols(size) for type in compiled.inputs.values() for size in type.shape)
+    has_batch = "batch" in dimensions(compiled.inputs.items())
     if batch is None and has_batch and "batch" not in (dims or {}):
         batch = 1
     full = cost(compiled, batch, seq, dims=dims)

@@ -28,11 +28,8 @@ def run(options: Namespace) -> int:
         return 0
 
     def source() -> tuple[str, Sequence[Diagnostic]]:
-        model = _model(options)
-        text = torch_source(model)
-        if options.prove:
-            import_prover().prove_source(model, text)
-        return text, model.warnings
+        model, code = _proven_model(options)
+        return code or torch_source(model), model.warnings
 
     write_text(options, source)
     return 0
@@ -42,11 +39,8 @@ def _write_folder(options: Namespace) -> None:
     if not options.output or options.output == "-":
         raise make_error("usage", "`--to transformers` writes a folder", help="name it with `-o FOLDER`")
     refuse_existing_folder(options.output, options.force)
-    model = _model(options)
-    files = folder_files(model)
-    if options.prove:
-        import_prover().prove_source(model, torch_source(model))
-    write_folder(options.output, files, options.force)
+    model, _ = _proven_model(options)
+    write_folder(options.output, folder_files(model), options.force)
     write_diagnostics(model.warnings)
 
 
@@ -54,12 +48,16 @@ def _write_onnx(options: Namespace) -> None:
     if not options.output or options.output == "-":
         raise make_error("usage", "`--to onnx` writes a file", help="name it with `-o FILE.onnx`")
     refuse_existing(options.output, options.force)
-    model = _model(options)
-    if options.prove:
-        import_prover().prove_source(model, torch_source(model))
+    model, _ = _proven_model(options)
     write_onnx(model, options.output, options.force)
     write_diagnostics(model.warnings)
 
 
-def _model(options: Namespace) -> Model:
-    return as_model(options.spec, parse_overrides(options.settings))
+def _proven_model(options: Namespace) -> tuple[Model, str]:
+    """Return the model; with --prove, also its PyTorch code. Raises ArchError unless that is equivalent to it."""
+    model = as_model(options.spec, parse_overrides(options.settings))
+    if not options.prove:
+        return model, ""
+    code = torch_source(model)
+    import_prover().prove_source(model, code)
+    return model, code

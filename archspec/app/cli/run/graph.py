@@ -6,11 +6,11 @@ import os
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 
-from archspec.analysis.cost.dimension_sizes import merge_sizes, parse_sizes
+from archspec.analysis.cost.dimension_sizes import merge_sizes, options_for_sizes, parse_sizes
 from archspec.app.cli.files import extension_error, write_text
-from archspec.core.algebra import symbols
 from archspec.core.diagnostics import Diagnostic, make_error
 from archspec.drawing.api import picture
+from archspec.ir.index_ranges import dimensions
 from archspec.pipeline.compile import as_model
 from archspec.pipeline.model import Model
 from archspec.pipeline.overrides import parse_overrides
@@ -95,12 +95,10 @@ def _check_sizes(options: Namespace, model: Model) -> Mapping[str, int]:
     from archspec.analysis.cost.api import valid_sizes  # imported late: it is slow, and few pictures need it
 
     sizes = valid_sizes(model, merge_sizes(parse_sizes(options.dims), options.batch, options.seq))
-    dimensions = dict.fromkeys(name for type in model.inputs.values() for size in type.shape for name in symbols(size))
-    missing = sorted(dimensions.keys() - sizes.keys())
+    missing = sorted({*dimensions(model.inputs.items())} - sizes.keys())
     if missing:
-        missing_options = [f"--{name} N" if name in ("batch", "seq") else f"--dim {name}=N" for name in missing]
         message = f"--color {options.color} requires sizes of {', '.join(f'`{name}`' for name in missing)}"
-        raise make_error("usage", message, help=f"use `{' '.join(missing_options)}`")
+        raise make_error("usage", message, help=f"use `{options_for_sizes(missing)}`")
     return sizes
 
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from functools import partial
 
 from archspec.analysis.search.api import search
 from archspec.analysis.search.plot import svg
-from archspec.analysis.search.result import SearchResult, to_parquet
+from archspec.analysis.search.result import to_parquet
 from archspec.analysis.search.space import parse_vary
-from archspec.app.cli.files import refuse_existing, wants_picture, write_new_file
+from archspec.app.cli.files import refuse_existing, save_pictures, wants_picture, write_new_file
 from archspec.app.cli.output import format_result, write
 from archspec.app.cli.progress import PROGRESS
 from archspec.core.diagnostics import make_error
-from archspec.core.reports.results import page_of
-from archspec.core.reports.webpage import webpage
 from archspec.pipeline.overrides import parse_overrides
 
 
@@ -42,8 +41,11 @@ def run(options: Namespace) -> int:
         overrides=parse_overrides(options.settings),
         progress=_progress,
     )
-    if is_drawn:
-        _save_plots(options, result)
+    plot = result.plotted if is_drawn else None
+    if plot is not None:
+        save_pictures(options, result, partial(svg, plot))
+    elif is_drawn:
+        sys.stderr.write("no design satisfies the conditions: no plot was written\n")
     if options.format == "parquet":
         write_new_file(options.output, to_parquet(result), options.force)
     elif options.output:
@@ -55,14 +57,3 @@ def run(options: Namespace) -> int:
 
 def _progress(examined: int, satisfying: int) -> None:
     PROGRESS.step = f"archspec search, {examined:,} designs examined, {satisfying:,} satisfy the conditions"
-
-
-def _save_plots(options: Namespace, result: SearchResult) -> None:
-    if result.plotted is None:
-        sys.stderr.write("no design satisfies the conditions: no plot was written\n")
-        return
-    if options.svg is not None:
-        write_new_file(options.svg, svg(result.plotted, "dark" if options.dark else "light"), options.force)
-    if options.html is not None:
-        page = webpage(page_of(result, "html"), svg(result.plotted, "light"), svg(result.plotted, "dark"))
-        write_new_file(options.html, page, options.force)

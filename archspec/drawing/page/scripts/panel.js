@@ -14,7 +14,7 @@ function showCrumbs() {
     const part = id === state.at ? make("b", { "aria-current": "true", title: text }, text) : nodeLink(id, text);
     return i ? [make("span", { "aria-hidden": "true" }, "›"), part] : [part];
   });
-  const hint = dim("Select a node for its details; open a block with a double click.");
+  const hint = dim("Select a node; double-click a block to open it.");
   byId("crumbs").replaceChildren(...(state.at === null ? [hint] : parts));
 }
 

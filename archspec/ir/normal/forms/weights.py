@@ -111,21 +111,7 @@ def _transposed_convolution(
         (size - 1) * step - 2 * end + gap * (window - 1) + 1
         for size, window, step, end, gap in zip(x.shape[2:], weight.shape[2:], steps, ends, gaps, strict=True)
     ]
-    return transposed_convolution(n, x, weight, bias, spaces, groups, sizes)
-
-
-def transposed_convolution(
-    n: Arrays,
-    x: Array,
-    weight: Array,
-    bias: Array | None,
-    spaces: tuple[list[Dim], ...],
-    groups: int,
-    sizes: Sequence[Dim],
-) -> Array:
-    """A transposed convolution with a result of these sizes: what positions past its end would be given is 0."""
     e = n.elements
-    steps, ends, gaps = spaces
     channel = n.axes.index("s0", weight.shape[0] // groups)
     taps = [n.axes.index(f"s{axis + 1}", size) for axis, size in enumerate(weight.shape[2:])]
     over = list(zip((channel, *taps), (weight.shape[0] // groups, *weight.shape[2:]), strict=True))

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from archspec.core.addresses import is_index, is_inside, last_segment, parent, prefixes
 from archspec.core.algebra import Dim, Polynomial, split_multiple, symbols
 from archspec.pytorch.lift.definitions.lengths import dimensions_of, joint_sizes, total_length
+from archspec.pytorch.lift.values.source_names import names_inside
 from archspec.pytorch.lift.values.stored import StoredTensors
 from archspec.pytorch.values.values import Argument, ModuleCall, Value, find_users, has_index, live_values
 
@@ -120,14 +121,22 @@ def _collapsed(
         frame.kind, [*inputs], array=first.array, dtype=first.dtype, frame=parent, kind="block", address=frame.path
     )
     if len(outputs) == 1:
-        call.names = [*first.names]
+        call.names = _divide_names(first, frame)
         return call, body, {first: call}
     replaced: dict[Value, Value] = {}
     for turn, value in enumerate(outputs):
         part = Value("part", [call], {"index": turn}, array=value.array, dtype=value.dtype, frame=parent, kind="part")
-        part.names = value.names
+        part.names = _divide_names(value, frame)
         replaced[value] = part
     return call, body, replaced
+
+
+def _divide_names(value: Value, frame: ModuleCall) -> list[str]:
+    """Return the names of a result of a call, those outside of it first, and leave those inside of it to the value."""
+    inside = names_inside(value, frame)
+    names = [*[name for name in value.names if name not in inside], *inside]
+    value.names = inside
+    return names
 
 
 def replace_operands(value: Value, replaced: Mapping[Value, Value]) -> None:

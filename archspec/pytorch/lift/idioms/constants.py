@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from archspec.pytorch.lift.idioms.regions import between_regions, one_hot
 from archspec.pytorch.lift.idioms.sinusoids import RotaryParameters, frequencies, sinusoids, slopes
 from archspec.pytorch.lift.values.builder import SpecBuilder
-from archspec.pytorch.lift.values.stored import MAX_LISTED, elements, rows
+from archspec.pytorch.lift.values.stored import MAX_LISTED, MAX_WRITTEN, elements, rows
 from archspec.pytorch.passes.programs import dtype_of
 from archspec.pytorch.values.arguments import UntranslatableError
 from archspec.pytorch.values.values import Value
@@ -26,6 +26,12 @@ MIN_BAND_SIZE = 3
 MAX_PARTS = 4
 """Constants are written part by part along an axis with at most so many elements."""
 
+
+DIGITS = 6
+"""Any decimal with so many digits is the only one that is rounded to its float32."""
+
+MAX_PART = 16
+"""Fractions of pi have at most these numerators and denominators."""
 
 MAX_PLACES = 1000
 """Steps of coordinates are fractions with at most this denominator."""
@@ -43,19 +49,29 @@ def constant(
         raise UntranslatableError(f"the constant `{name}` has no values")
     what = f"the constant `{name}`" if name else "a constant in its code"
     if 0 in value.shape:
-        raise UntranslatableError(f"{what} has no elements: its shape is {list(value.shape)}")
+        return builder.empty(tuple(value.shape), dtype_of(value))
     if bool(value.isnan().any()):
         raise UntranslatableError(f"{what} has elements that are not numbers")
-    found = _formula(builder, value, parameters)
+    found = _formula(builder, value, parameters) or _data(builder, value)
     if found is None:
-        raise UntranslatableError(f"{what} of the shape {list(value.shape)} has no known formula")
+        raise UntranslatableError(f"{what} of the shape {list(value.shape)} has no known formula, and too many numbers")
     return found
+
+
+def _data(builder: SpecBuilder, value: Tensor) -> Value | None:
+    """Return a constant as the list of its numbers, each once along axes where they are the same."""
+    first = _repeated_part(value)
+    if first.numel() > MAX_WRITTEN:
+        return None
+    return builder.expand(builder.op("table", values=rows(first)), tuple(value.shape))
 
 
 def _formula(builder: SpecBuilder, value: Tensor, parameters: Sequence[RotaryParameters] = ()) -> Value | None:
     flat = elements(value)
     if not value.shape or all(item == flat[0] for item in flat):
-        return builder.op("full", shape=tuple(value.shape), value=_root(flat[0]) if _is_float32(value) else flat[0])
+        return builder.op(
+            "full", shape=tuple(value.shape), value=_unrounded(flat[0]) if _is_float32(value) else flat[0]
+        )
     size = len(flat)
     dtype = dtype_of(value)
     if dtype == "int" and max(value.shape) == size and flat == list(range(size)):
@@ -93,13 +109,18 @@ def _is_float32(value: Tensor) -> bool:
     return value.dtype == torch.float32
 
 
-def _root(number: float) -> float:
-    """Return the root of an integer, or its reciprocal, that a number is rounded to float32; or else the number."""
-    for power in (2, -2) if 2**-12 < number < 2**12 else ():
-        under = round(number**power)
-        if under and struct.unpack("f", struct.pack("f", under ** (1 / power)))[0] == number:
-            return under ** (1 / power)
-    return number
+def _unrounded(number: float) -> float:
+    """Return the simplest number that is rounded to float32 as this one: a short decimal, the root of an integer, or a
+    fraction of pi, or the root of one, or the reciprocal of these. If there is none, return the number.
+    """
+    if not 2**-12 < abs(number) < 2**12:
+        return number
+    simple = [float(f"{number:.{DIGITS}g}")]
+    simple += [round(number**power) ** (1 / power) for power in (2, -2) if number > 0 and round(number**power)]
+    for power, scale in product((1, 2), (math.pi, 1 / math.pi)):
+        part = Fraction(number**power * scale).limit_denominator(MAX_PART)
+        simple += [(float(part) / scale) ** (1 / power)] if number > 0 and part.numerator <= MAX_PART else []
+    return next((each for each in simple if struct.unpack("f", struct.pack("f", each))[0] == number), number)
 
 
 def _sinusoidal(builder: SpecBuilder, value: Tensor, parameters: Sequence[RotaryParameters]) -> Value | None:
@@ -114,12 +135,18 @@ def _sinusoidal(builder: SpecBuilder, value: Tensor, parameters: Sequence[Rotary
 
 def _repeated(builder: SpecBuilder, value: Tensor) -> Value | None:
     """Return a constant that is the same along some axes."""
+    first = _repeated_part(value)
+    found = _formula(builder, first) if first.shape != value.shape else None
+    return None if found is None else builder.expand(found, tuple(value.shape))
+
+
+def _repeated_part(value: Tensor) -> Tensor:
+    """Return a constant with one element along axes where all are the same."""
     first = value
     for axis in range(value.dim()):
         part = first.narrow(axis, 0, 1)
         first = part if bool((first == part).all()) else first
-    found = _formula(builder, first) if first.shape != value.shape else None
-    return None if found is None else builder.expand(found, tuple(value.shape))
+    return first
 
 
 def _in_parts(builder: SpecBuilder, value: Tensor) -> Value | None:
@@ -127,7 +154,7 @@ def _in_parts(builder: SpecBuilder, value: Tensor) -> Value | None:
     for axis in (-1, 0):
         if 1 < value.shape[axis] <= MAX_PARTS:
             parts = [_formula(builder, part) for part in value.unbind(axis)]
-            if all(part is not None for part in parts):
+            if all(part is not None and part.op != "table" for part in parts):
                 return builder.op("stack", parts, axis=axis)
     return None
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from archspec.core.algebra import Dim, product
-from archspec.pytorch.lift.idioms.layers import ACTIVATIONS
+from archspec.pytorch.lift.idioms.patterns import activations
 from archspec.pytorch.values.values import Operand, Setting, Value
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def gated_experts(builder: SpecBuilder, result: Value, summed: Value, **along: S
         return None
     inside = _before(down.operands[0])
     gate = next((value for value in inside if value.op == PRODUCT and value.args[1] is down.args[1]), None)
-    applied = [value.op for value in inside if value.kind == "std" and value.op in ACTIVATIONS]
+    applied = [value.op for value in inside if value.kind == "std" and value.op in activations()]
     if gate is None or len(gate.args) != 3 or not applied:
         return None
     x, ids, weights = gate.operands

@@ -12,18 +12,11 @@ from archspec.pytorch.values.values import ModuleCall, Setting, Value
 if TYPE_CHECKING:
     from torch import nn
 
-ACTIVATIONS = ("gelu", "gelu_tanh", "relu", "relu2", "silu", "quick_gelu", "gelu_fast", "mish", "softplus")
-"""Functions of one tensor."""
-
 COUNTER = "num_batches_tracked"
 """What a batch norm counts in training alone."""
 
-NORMS = {
-    frozenset({"weight"}): (("RMSNorm", "LayerNorm"), -1),
-    frozenset({"weight", "bias"}): (("LayerNorm",), -1),
-    frozenset({"weight", "bias", "running_mean", "running_var", COUNTER}): (("BatchNorm",), 1),
-}
-"""Norms, and the axis of their features, by the names of their tensors."""
+BATCH_NORM = "BatchNorm", {"weight", "bias", "running_mean", "running_var", COUNTER}
+"""The layer that subtracts means that it keeps, and its tensors."""
 
 
 def recognize_module(
@@ -33,27 +26,37 @@ def recognize_module(
     names = [name for name, _ in module.state_dict(keep_vars=True).items()]
     own = {canonical(f"{frame.path}.{name}"): name for name in names}
     root, _ = builder.layout(result)
-    layer = _of_operation(root, own)
-    if layer is None and names:
-        layer = _norm(builder, frame, module, root, own)
-    if layer is not None:
-        callee, settings, args = layer
-        for value in _inside(frame, args):
-            value.frame = builder.frame
-        made = Value(
-            callee,
-            args,
-            settings,
-            array=root.array,
-            dtype=root.dtype,
-            frame=builder.frame,
-            kind="layer",
-            address=frame.path,
-        )
-        return builder.laid_out(made, result, root)
-    if not names:
-        return _activation(builder, frame, result)
-    return None
+    inner, cuts = _uncut(root)
+    layer = _of_operation(inner, own)
+    if layer is None:
+        layer = _batch_norm(builder, frame, module, root, own)
+    if layer is None:
+        return None
+    callee, settings, args = layer
+    for value in _inside(frame, args):
+        value.frame = builder.frame
+    made = Value(
+        callee,
+        args,
+        settings,
+        array=inner.array,
+        dtype=inner.dtype,
+        frame=builder.frame,
+        kind="layer",
+        address=frame.path,
+    )
+    for cut in reversed(cuts):
+        made = builder.op("slice", made, **cut)
+    return builder.laid_out(made, result, root)
+
+
+def _uncut(value: Value) -> tuple[Value, list[dict[str, Setting]]]:
+    """Return the transposed convolution that a value is cut from at one end, and the cuts; or else the value."""
+    inner, cuts = value, list[dict[str, Setting]]()
+    while inner.op == "slice":
+        cuts.append(inner.settings)
+        inner = inner.operands[0]
+    return (inner, cuts) if inner.settings.get("transposed") else (value, [])
 
 
 Layer: TypeAlias = tuple[str, dict[str, Setting], list[Value]]
@@ -75,6 +78,8 @@ def _of_operation(value: Value, own: Mapping[str, str]) -> Layer | None:
             return "Embedding", {"count": weight[0], "features": weight[1]}, args
         case "layer_norm" if len(weight) == 1:
             return "LayerNorm", {"features": weight[0], "eps": value.settings["eps"], **without}, args
+        case "rms_norm" if len(weight) == 1:
+            return "RMSNorm", {"features": weight[0], "eps": value.settings["eps"]}, args
         case "group_norm" if biased:
             groups, eps = value.settings["groups"], value.settings["eps"]
             return "GroupNorm", {"groups": groups, "channels": weight[0], "eps": eps}, args
@@ -90,39 +95,22 @@ def _of_operation(value: Value, own: Mapping[str, str]) -> Layer | None:
             return None
 
 
-def _norm(
+def _batch_norm(
     builder: SpecBuilder, frame: ModuleCall, module: nn.Module, value: Value, own: Mapping[str, str]
 ) -> Layer | None:
-    """Return the norm that a module computes step by step."""
-    callees, axis = NORMS.get(frozenset(own.values()), ((), -1))
-    inputs = _inputs(frame, value) if callees and value.dtype == "real" else []
-    if len(inputs) != 1 or inputs[0].shape != value.shape or axis >= len(value.shape):
+    """Return the batch norm that a module computes step by step."""
+    callee, names = BATCH_NORM
+    inputs = _inputs(frame, value) if {*own.values()} == names and value.dtype == "real" else []
+    if len(inputs) != 1 or inputs[0].shape != value.shape or len(value.shape) < 2:
         return None
-    x = inputs[0]
-    width = x.shape[axis]
+    (x,) = inputs
+    features = x.shape[1]
     keys = [(key, name) for key, name in own.items() if name != COUNTER]
-    tensors = {name: builder.stored("tensor", key, Type((width,), "real"), frame).array for key, name in keys}
-    added = [item for inner in _inside(frame, [value]) for item in inner.args]
-    numbers = {item for item in [*vars(module).values(), *added] if isinstance(item, float)}
-    for callee in callees:
-        for eps in sorted(numbers):
-            settings: dict[str, Setting] = {"features": width, "eps": eps}
-            if callee == "LayerNorm" and len(own) == 1:
-                settings["bias"] = False
-            found = builder.library.layer(callee, settings, tensors, x.array, value.shape)
-            if found == value.array:
-                return callee, settings, [x]
-    return None
-
-
-def _activation(builder: SpecBuilder, frame: ModuleCall, value: Value) -> Value | None:
-    """Return the function of one tensor that a module without tensors computes."""
-    inputs = _inputs(frame, value)
-    if len(inputs) != 1 or inputs[0].shape != value.shape or value.args == inputs:
-        return None
-    for name in ACTIVATIONS:
-        if builder.activation_form(name, inputs[0]) == value.array:
-            return builder.activation(name, inputs[0])
+    tensors = {name: builder.stored("tensor", key, Type((features,), "real"), frame).array for key, name in keys}
+    for eps in sorted([item for item in vars(module).values() if isinstance(item, float)]):
+        settings: dict[str, Setting] = {"features": features, "eps": eps}
+        if builder.library.layer(callee, settings, tensors, x.array, value.shape) == value.array:
+            return callee, settings, [x]
     return None
 
 

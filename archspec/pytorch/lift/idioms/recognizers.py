@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
 from archspec.core.algebra import Dim
+from archspec.ir.ops import OPS
 from archspec.pytorch.lift.idioms.attention import recognize_attention
 from archspec.pytorch.lift.idioms.experts import gated_experts, merge_expert_bias, product_of_experts
 from archspec.pytorch.lift.idioms.indexing import (
@@ -17,7 +18,8 @@ from archspec.pytorch.lift.idioms.indexing import (
     token_at,
     whole_tensor,
 )
-from archspec.pytorch.lift.idioms.rotary import partial_rotation, rotation, rotation_of_parts
+from archspec.pytorch.lift.idioms.patterns import recognize_function
+from archspec.pytorch.lift.idioms.rotary import partial_rotation, rotation
 from archspec.pytorch.lift.values.builder import Recognizer, SpecBuilder
 from archspec.pytorch.values.values import Operand, Value
 
@@ -68,16 +70,24 @@ def _parts_of_slice(x: Value, axis: int) -> list[Value]:
     return whole.operands[ends.index(first) : ends.index(last)] if first in ends and last in ends else [x]  # pyright: ignore
 
 
-RECOGNIZERS: Mapping[str, Sequence[Recognizer]] = {
+_OF_OPERATIONS: Mapping[str, Sequence[Recognizer]] = {
     "add": (rotation, merge_expert_bias),
     "attention": (recognize_attention,),
-    "concat": (partial_rotation, rotation_of_parts),
+    "concat": (partial_rotation, rotation),
     "index": (rows_of_table, one_place, whole_tensor, token_at, rows_of_each, along_axis, at_places),
     "matmul": (product_of_experts,),
     "ne": (_condition,),
     "pick": (_first_token,),
     "slice_scatter": (_joined_parts,),
+    "stack": (rotation,),
     "sum": (gated_experts,),
     "where": (_other_side,),
+}
+
+_ELEMENTWISE = [name for name, op in OPS.items() if op.group == "Elementwise"]
+
+RECOGNIZERS: Mapping[str, Sequence[Recognizer]] = {
+    **_OF_OPERATIONS,
+    **{name: (*_OF_OPERATIONS.get(name, ()), recognize_function) for name in _ELEMENTWISE},
 }
 """By operation. They take the builder, its result, its arguments and its settings."""

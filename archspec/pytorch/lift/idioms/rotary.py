@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from archspec.core.algebra import Dim, product
+from archspec.ir.normal.arrays import Array
+from archspec.pytorch.lift.idioms.patterns import cuts
 from archspec.pytorch.lift.notation.notation import RESULTS
 from archspec.pytorch.lift.values.builder import SpecBuilder
-from archspec.pytorch.values.values import Operand, Setting, Value, live_values
+from archspec.pytorch.values.values import Setting, Value, live_values
 
 if TYPE_CHECKING:
     from archspec.pytorch.lift.values.builder import SpecBuilder
@@ -71,11 +74,68 @@ ORDERS = (0, 1, 2, 3), (0, 2, 1, 3)
 """The axes of what `rotate` takes: heads before tokens, or after these."""
 
 
-def rotation(builder: SpecBuilder, made: Value, a: Operand, b: Operand) -> Value | None:
-    """Return the sum of `a` and `b` as a rotation: x * cosines plus x with its halves, or pairs, exchanged * sines."""
-    if not (isinstance(a, Value) and isinstance(b, Value) and len(a.shape) == 4):
+FEATURES = (frozenset({"ge0", "where"}),)
+"""What rotations have in their normal forms besides sums and products: halves and pairs are chosen by their places."""
+
+
+def rotation(builder: SpecBuilder, result: Value, *args: object, axis: int = -1) -> Value | None:
+    """Return a sum, or parts that are put together, as the rotation of a tensor by the angles of two tables: of its
+    halves, or of adjacent components.
+    """
+    shape = result.shape
+    if len(shape) == 5 and shape[-1] == 2:
+        shape = (*shape[:3], shape[3] * 2)
+    if len(shape) != 4 or not isinstance(shape[-1], int) or shape[-1] % 2 or result.dtype != "real":
         return None
-    return _of_halves(builder, made, a, b) or _of_pairs(builder, made, a, b)
+    whole = builder.reshape(result, shape)
+    root, _ = builder.layout(builder.unwritten(result))
+    count = product(shape)
+    for inside, leaves, _ in cuts(builder, root, FEATURES, (count, count // 2)):
+        wholes = [leaf for leaf in leaves if product(leaf.shape) == count]
+        tables = _positive([leaf for leaf in leaves if leaf not in wholes])
+        if len(wholes) != 1 or len(tables) != 2:
+            continue
+        for x in _arrangements(builder, wholes[0], inside, shape):
+            match = _match_tables(builder, x, tables, whole)
+            if match is not None:
+                return builder.reshape(match, result.shape)
+    return None
+
+
+def _positive(tables: Sequence[Value]) -> list[Value]:
+    """Return different tables without those that are others with the opposite sign."""
+    different = [*{table.array: table for table in tables}.values()]
+    return [table for table in different if table.op != "neg" or table.operands[0] not in different]
+
+
+def _arrangements(builder: SpecBuilder, leaf: Value, inside: Sequence[Value], shape: Sequence[Dim]) -> list[Value]:
+    """Return a value, and views of it among others, in a shape, and with even components before the odd ones."""
+    root, _ = builder.layout(builder.unwritten(leaf))
+    views = [builder.unwritten(value) for value in (leaf, *inside)]
+    match: dict[Array, Value] = {}
+    for view in views:
+        if builder.layout(view)[0] is root and product(view.shape) == product(shape):
+            x = builder.reshape(view, shape)
+            *lead, size = shape
+            pairs = builder.permute(builder.reshape(x, (*lead, size // 2, 2)), (0, 1, 2, 4, 3))
+            for each in (x, builder.reshape(pairs, shape)):
+                match.setdefault(each.array, each)
+    return [*match.values()]
+
+
+def _match_tables(builder: SpecBuilder, x: Value, tables: Sequence[Value], result: Value) -> Value | None:
+    """Return a result as the rotation of a value by two tables in some order, and in either direction."""
+    for is_adjacent in (False, True):
+        halves = [_half(builder, table, is_adjacent, x.shape[-1] // 2) for table in tables]
+        columns = [half for half in halves if half is not None]
+        if len(columns) < 2:
+            continue
+        for cosines, sines in (columns, columns[::-1]):
+            for turned in (sines, builder.op("neg", sines)):
+                rotated = _rotated(builder, x, [cosines, turned], result, is_adjacent)
+                if rotated is not None:
+                    return _with_names(rotated, [cosines, turned])
+    return None
 
 
 def partial_rotation(builder: SpecBuilder, made: Value, *parts: Value, axis: int) -> Value | None:
@@ -85,51 +145,6 @@ def partial_rotation(builder: SpecBuilder, made: Value, *parts: Value, axis: int
         return None
     _, *tables = rotated.operands
     return _rotated(builder, parts[1].operands[0], tables, made, is_adjacent=bool(rotated.settings), is_partial=True)
-
-
-def rotation_of_parts(builder: SpecBuilder, made: Value, *parts: Value, axis: int) -> Value | None:
-    """Return the concatenation of `a * cosines - b * sines` and `b * cosines + a * sines` as a rotation: of what has
-    `a` and `b` as its halves, or as its even and its odd components, which are moved to the halves.
-    """
-    products = parts[0].operands
-    if len(products) != 2 or len(parts[0].shape) != 4:
-        return None
-    first, second = [product.operands for product in products]
-    sides = [(x, y) for x in first for y in second if x.shape == y.shape == parts[0].shape]
-    whole = _joined(builder, sides[0][0]) if sides else None
-    if whole is None:
-        return None
-    found = [_table(builder, product, x) for product, x in zip(products, sides[0], strict=True)]
-    tables = [table for table in found if table is not None]
-    if len(tables) < len(found):
-        return None
-    rotated = _rotated(builder, whole, tables, made, is_adjacent=False)
-    return rotated and _with_names(rotated, tables)
-
-
-def _joined(builder: SpecBuilder, first: Value) -> Value | None:
-    """Return what a value is the first half of, or what has it as its first half if it is the even components."""
-    if first.op == "part":
-        return first.operands[0].operands[0]
-    if first.op != "slice":
-        return None
-    (x,) = first.operands
-    if first.settings.get("step") != 2 or x.shape[-1] != 2 * first.shape[-1]:
-        return x
-    *lead, size = builder.unwritten(x).shape
-    pairs = builder.reshape(builder.unwritten(x), (*lead, size // 2, 2))
-    return builder.reshape(builder.permute(pairs, (0, 1, 2, 4, 3)), x.shape)
-
-
-def _table(builder: SpecBuilder, product: Value, x: Value) -> Value | None:
-    """Return the cosines or sines that a value is multiplied by, with an axis for tokens and one for pairs."""
-    found = next((_bare(value) for value in product.operands if value is not x), None)
-    if found is None:
-        return None
-    if found.op == "slice" and found.operands[0].op in ("cos", "sin"):
-        whole = found.operands[0]
-        found = _of_angles(builder, whole, whole.op) or found
-    return found if len(found.shape) == 2 else None
 
 
 def _rotated(
@@ -162,19 +177,6 @@ def _is_same(builder: SpecBuilder, value: Value, other: Value) -> bool:
     )
 
 
-def _of_pairs(builder: SpecBuilder, made: Value, a: Value, b: Value) -> Value | None:
-    """Return a rotation of adjacent components."""
-    x = next((value for value in a.operands if value.shape == a.shape), None)
-    turned = next((value for value in b.operands if value.op == "rearrange" and value.operands[0].op == "stack"), None)
-    tables = [next((value for value in c.operands if value not in (x, turned)), None) for c in (a, b)]
-    found = [_of_half(builder, table) if table is not None else None for table in tables]
-    halves = [half for half in found if half is not None]
-    if x is None or turned is None or len(halves) < len(tables):
-        return None
-    rotated = _rotated(builder, x, halves, made, is_adjacent=True)
-    return rotated and _with_names(rotated, halves)
-
-
 def _with_names(rotated: Value, tables: Sequence[Value]) -> Value:
     """Return a rotation whose tables have names."""
     for table, name in zip(tables, ("cosines", "sines"), strict=True):
@@ -182,40 +184,22 @@ def _with_names(rotated: Value, tables: Sequence[Value]) -> Value:
     return rotated
 
 
-def _of_half(builder: SpecBuilder, value: Value) -> Value | None:
-    """Return a table with one column for two adjacent ones that are equal: what is repeated, or a function of it."""
+def _half(builder: SpecBuilder, value: Value, is_adjacent: bool, size: Dim) -> Value | None:
+    """Return a table with one column for each pair of components, from one that may repeat them."""
     value = _bare(value)
+    sizes = [each for each in value.shape if each != 1]
+    if len(sizes) != 2 or sizes[-1] == size:
+        return builder.written(builder.reshape(builder.unwritten(value), sizes)) if len(sizes) == 2 else None
+    inner = _bare(value.operands[0]) if value.operands else value
     if value.op in ("cos", "sin"):
-        angles = _of_half(builder, value.operands[0])
-        return builder.memoize(value.op, angles) if angles is not None else None
-    sizes = [size for size in value.shape if size != 1]
-    if value.op != "repeat" or len(sizes) != 2:
-        return None
-    shape = sizes[0], sizes[1] // 2
-    inner = value.operands[0]
-    return builder.written(builder.reshape(inner, shape)) if [s for s in inner.shape if s != 1] == [*shape] else None
-
-
-def _of_halves(builder: SpecBuilder, made: Value, a: Value, b: Value) -> Value | None:
-    """Return a rotation of halves."""
-    x = next((value for value in a.operands if value.shape == a.shape), None)
-    cosines = next((_of_angles(builder, value, "cos") for value in a.operands if value is not x), None)
-    sines = next((_of_angles(builder, value, "sin") for value in b.operands if value.shape != b.shape), None)
-    if x is None or cosines is None or sines is None:
-        return None
-    return _rotated(builder, x, [cosines, sines], made, is_adjacent=False)
-
-
-def _of_angles(builder: SpecBuilder, value: Value, name: str) -> Value | None:
-    """Return the sines or cosines of the angles of one half, from those of both."""
-    value = _bare(value)
-    if value.op != name:
-        return None
-    joined = _bare(value.operands[0])
-    halves = [_bare(part) for part in joined.operands]
-    if joined.op != "concat" or len(halves) != 2 or halves[0] is not halves[1] or len(halves[0].shape) != 2:
-        return None
-    return builder.memoize(name, halves[0])
+        angles = _half(builder, inner, is_adjacent, size)
+        return angles and builder.memoize(value.op, angles)
+    if value.op == "concat" and not is_adjacent and [*map(_bare, value.operands)] == [inner, inner]:
+        return _half(builder, inner, is_adjacent, size)
+    if value.op in ("repeat", "rearrange", "expand") and is_adjacent:
+        inner = inner.operands[0] if inner.op == "stack" else inner
+        return _half(builder, inner, is_adjacent, size) if inner.shape[-1] == size else None
+    return None
 
 
 def _bare(value: Value) -> Value:

@@ -71,9 +71,8 @@ RESERVED = KEYWORDS | {"pi", "i"}
 FREE_NAMES = ("seq", "length", "frames", "height", "width", "depth")
 """Names of dimensions after `batch`."""
 
-LETTERS = ("h", "g", "y", "z", "u", "w", "a", "b", "c", "d", "e", "f", "k", "n", "p", "q", "r", "s", "t", "v")
-FALLBACKS = (*LETTERS, *[f"{letter}{turn}" for turn in range(2, 7) for letter in LETTERS])
-"""Names for values that the source does not name."""
+MAX_NUMBER = 60
+"""Names are numbered up to this number; a body with more values of one kind is an unrolled loop."""
 
 
 class Names:
@@ -83,9 +82,11 @@ class Names:
         self._taken = {*taken}
 
     def take(self, wanted: Sequence[str]) -> str:
-        """Return the first free name among those wanted; a short one if none is free."""
-        for name in [*[identifier(name) for name in wanted], *FALLBACKS]:
-            if name and name not in self._taken:
+        """Return the first free name among those wanted, or the first one of several letters with a number."""
+        names = [name for item in wanted if (name := identifier(item))]
+        base = next((name for name in names if len(name) > 1), "hidden")
+        for name in [*names, base, *[f"{base}{turn}" for turn in range(2, MAX_NUMBER)]]:
+            if name not in self._taken:
                 self._taken.add(name)
                 return name
         raise UntranslatableError("it computes too many values to be named, as a loop over a length does")

@@ -337,6 +337,17 @@ def logarithms(values: Values) -> Candidates:
                 yield FieldExpression(text, (*first.fields, *second.fields)), (math.log(a / c), math.log(b / d))
 
 
+def sinusoid_rates(values: Values) -> Candidates:
+    """Yield the logarithms of the ratios of successive frequencies: `dim // 2` from 1 to 1/10000, without its end
+    (Vaswani et al., 2017, section 3.5) or with it, as in diffusion models (Ho et al., 2020).
+    """
+    for size, (a, b) in values.items():
+        for text, fewer in ((f"{factor(size)} // 2", 0), (f"{factor(size)} // 2 - 1", 1)):
+            c, d = a // 2 - fewer, b // 2 - fewer
+            if c > 0 and d > 0:
+                yield FieldExpression(f"log(10000.0) / ({text})", size.fields), (math.log(1e4) / c, math.log(1e4) / d)
+
+
 def factor(found: FieldExpression) -> str:
     return found.text if found.text.isidentifier() else f"({found.text})"
 

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from archspec.pytorch.lift.sizes import candidates
 from archspec.pytorch.lift.sizes.candidates import Candidate, FieldExpression
+from archspec.pytorch.lift.sizes.evidence import Evidence
 from archspec.pytorch.values.numbers import MAY_BE_ONE, literal
 
 Pair: TypeAlias = "tuple[float, float | None]"
@@ -19,6 +20,9 @@ Pair: TypeAlias = "tuple[float, float | None]"
 
 SMALL = 256
 """Integers up to this one, other than sizes, that are the same in both configurations are no fields."""
+
+NO_SIZES = "number", "layers"
+"""What numbers are for that are no sizes of tensors."""
 
 TOKEN = "token_id"
 """The end of the names of fields that are no sizes, but numbers that ids are compared with."""
@@ -39,7 +43,9 @@ class Expressions:
         parts: Sequence[str] = (),
         narrow: Mapping[str, Collection[int]] | None = None,
         of_sizes: Collection[str] = (),
+        evidence: Evidence | None = None,
     ) -> None:
+        self._evidence = evidence
         self._narrow = narrow or {}
         self._of_sizes = of_sizes
         self.turns = Counter[str]()
@@ -70,7 +76,16 @@ class Expressions:
         self._known[_key(pair)] = FieldExpression(name, (name,))
 
     def find(self, pair: Pair, hint: str = "", part: str = "", used: Collection[str] = ()) -> FieldExpression | None:
-        """Return the simplest expression with these values: of fields of a part, if it is known, or of those in use."""
+        """Return the simplest expression with these values: of fields of a part, if it is known, or of those in use; a
+        formula that tensors of further modules show comes before others.
+        """
+        shown = self._evidence.find(pair) if self._evidence is not None and hint not in NO_SIZES else None
+        if shown is not None and self.fields.keys() >= {*shown.fields}:  # others were dropped
+            return shown
+        return self._binary(pair, hint, part, used)
+
+    def _binary(self, pair: Pair, hint: str, part: str, used: Collection[str]) -> FieldExpression | None:
+        """Return the simplest expression that has these values at both configurations."""
         a, b = pair
         is_still = b is None or a == b
         is_one = a == 1 and hint in MAY_BE_ONE
@@ -213,6 +228,7 @@ class Expressions:
             candidates.fourth_roots(heads),
             candidates.ratios(values),
             candidates.logarithms(values | second),
+            candidates.sinusoid_rates(values),
         )
 
     def _keep(

@@ -11,6 +11,7 @@ from archspec.ir.ops import OPS
 from archspec.pytorch.lift.notation.conditions import Size, Varying, conditions
 from archspec.pytorch.lift.notation.names import Names, definition_names
 from archspec.pytorch.lift.notation.templates import Definition
+from archspec.pytorch.lift.sizes.evidence import Evidence
 from archspec.pytorch.lift.sizes.expressions import Expressions, FieldExpression, Pair
 from archspec.pytorch.lift.statements.program import LiftedProgram
 from archspec.pytorch.values.arguments import UntranslatableError
@@ -65,6 +66,7 @@ class Sizes:
         parts: Sequence[str] = (),
         narrow: Mapping[str, Collection[int]] | None = None,
         of_sizes: Collection[str] = (),
+        evidence: Evidence | None = None,
     ) -> None:
         self.program = program
         self._attributes = attributes
@@ -77,7 +79,7 @@ class Sizes:
             is_free = name not in OPS  # a hyperparameter hides the operation of its name
             if is_free and _is_number(value) and (self.other is None or _is_number(second)):
                 fields[name] = (value, second if self.other is not None else None)  # pyright: ignore
-        self.expressions = Expressions(fields, parts, narrow, of_sizes)
+        self.expressions = Expressions(fields, parts, narrow, of_sizes, evidence)
         self._parts = _only_parts(fields, parts)
         self.order = list(numbers)
         self.created: list[str] = []

@@ -35,6 +35,12 @@ if TYPE_CHECKING:
     from torch import nn
 
 
+CHECKED, SHOWN = (2, 3), (5, 12)
+"""How many smaller and larger values of each argument, and sets of values of all, a factory is called with to check
+formulas, and to find others.
+"""
+
+
 @dataclass(frozen=True)
 class Architecture:
     """A function from fields to modules. `inputs` yields inputs to try, for the first or the second choice of sizes."""
@@ -90,10 +96,10 @@ def subject_of(architecture: Architecture, small_one: SmallModule | None = None)
         return _random_module(architecture, small_one, _third(architecture, small_one.proposal) or small_one, names)
 
     def changed(name: str, value: int) -> Subject | None:
-        return _changed(architecture, small_one, name, value)
+        return _changed(architecture, small_one, {name: value})
 
-    def samples(names: Collection[str]) -> Iterator[Sample]:
-        return _samples(architecture, small_one, names)
+    def samples(names: Collection[str], many: bool) -> Iterator[Sample]:
+        return _samples(architecture, small_one, names, many)
 
     return Subject(
         module=first.module,
@@ -167,7 +173,7 @@ def _random_module(
             other for other in range(2, most + 1) if other != value and _divides_alike(stated, name, other, numbers)
         ]
         for other in random.sample(possible, min(3, len(possible))):
-            changed = _changed(architecture, found, name, other)
+            changed = _changed(architecture, found, {name: other})
             if changed is not None:
                 fields = with_number(merge_fields(architecture.fields, found.fields), name, other)
                 found = SmallModule(changed, fields, third.proposal)
@@ -196,25 +202,38 @@ def reason_for(architecture: Architecture, name: str) -> str:
     return "shapes follow it in a way that is not known" if len(shapes) > 1 else "no shape follows it"
 
 
-def _samples(architecture: Architecture, first: SmallModule, names: Collection[str]) -> Iterator[Sample]:
+def _samples(architecture: Architecture, first: SmallModule, names: Collection[str], many: bool) -> Iterator[Sample]:
     """Yield modules that differ from the `first` small one of a factory in one number of these `names`, which a spec
-    follows, up to several times the actual one.
+    follows, up to several times the actual one, and then in all of them; `many` and other ones, or few.
     """
-    random = Random(architecture.name)
     fields = merge_fields(architecture.fields, first.fields)
+    random = Random(f"{architecture.name} {many}")
+    for changes in _changes(architecture, fields, names, random, *(SHOWN if many else CHECKED)):
+        changed = fields
+        for name, other in changes.items():
+            changed = with_number(changed, name, other)
+        with suppress(Exception), warnings.catch_warnings():  # of any class, as it comes from the architecture
+            warnings.simplefilter("ignore")  # of tensors without elements
+            module = build_on_meta(partial(architecture.build, changed))
+            runs = partial(_changed, architecture, first, changes)
+            yield Sample(numbers_of(changed), module, lambda runs=runs: runs() is not None, [*changes])
+
+
+def _changes(
+    architecture: Architecture, fields: Fields, names: Collection[str], random: Random, each: int, sets: int
+) -> Iterator[dict[str, int]]:
+    """Yield other numbers for small fields: each alone, several times, and then all together."""
+    bounds: dict[str, list[tuple[int, int]]] = {}
     for name, value in numbers_in(architecture.fields):
-        if name not in names:
-            continue
-        few = first.fields.get(name, value)
+        few = fields.get(name, value)
         most = value + 2 if kind_of(name) == "layers" else 8 * value + 7
-        bounds = [(1, few), (1, few), (value, most), (value, most)] if is_integer(few) and few > 0 < value else []
-        for other in dict.fromkeys([random.randint(*pair) for pair in bounds]):
-            changed = with_number(fields, name, other)
-            with suppress(Exception), warnings.catch_warnings():  # of any class, as it comes from the architecture
-                warnings.simplefilter("ignore")  # of tensors without elements
-                module = build_on_meta(partial(architecture.build, changed))
-                runs = partial(_changed, architecture, first, name, other)
-                yield Sample(numbers_of(changed), module, lambda runs=runs: runs() is not None)
+        if name in names and is_integer(few) and few > 0 < value:
+            bounds[name] = [(1, few), (value, most)]
+    for name, pairs in bounds.items():
+        for other in dict.fromkeys([random.randint(*pair) for pair in pairs for _ in range(each)]):
+            yield {name: other}
+    for _ in range(sets if len(bounds) > 1 else 0):
+        yield {name: random.randint(*random.choice(pairs)) for name, pairs in bounds.items()}
 
 
 def numbers_of(fields: Mapping[str, object], prefix: str = "") -> dict[str, object]:
@@ -261,9 +280,12 @@ def build_small_module(architecture: Architecture, turn: int, first: Fields | No
     """Return the first small module that can be built and run, and reveals all changes of a `first` one."""
     problem: Exception | None = None
     tried: list[Fields] = []
+    same: list[str] = []
     for proposal in architecture.proposals:
         fields = shrink_fields(architecture.fields, proposal, architecture.choices[turn])
-        if fields in tried or (first is not None and hidden_changes(architecture.fields, first, fields)):
+        hidden = [] if first is None else hidden_changes(architecture.fields, first, fields)
+        same = same or hidden
+        if fields in tried or hidden:
             continue
         tried.append(fields)
         try:
@@ -294,6 +316,9 @@ def build_small_module(architecture: Architecture, turn: int, first: Fields | No
                 free=architecture.free,
             )
             return SmallModule(subject, fields, proposal)
+    if problem is None:
+        reason = f"all have the same `{'`, `'.join(same)}`" if same else "no inputs of further sizes are known"
+        raise make_error("usage", f"cannot build and run small `{architecture.name}`: {reason}")
     raise _unbuilt(architecture.name, problem)
 
 
@@ -323,7 +348,7 @@ def _check_inputs(architecture: Architecture, module: nn.Module) -> None:
 
 def _numbers(architecture: Architecture, module: nn.Module, fields: Fields, proposal: Proposal) -> dict[str, object]:
     """Return the numbers of a small module; of a shallow one, those that it has in the place of the actual ones."""
-    numbers = numbers_of(_settled(module, merge_fields(architecture.fields, fields)))
+    numbers = numbers_of(_settled(architecture, module, merge_fields(architecture.fields, fields)))
     if not proposal.is_shallow:
         return numbers
     kept = numbers_of(architecture.fields)
@@ -414,9 +439,11 @@ def reals_of(fields: Mapping[str, object]) -> dict[str, float]:
     return {name: value for name, value in numbers if isinstance(value, float) and value not in (0.0, 1.0)}
 
 
-def _changed(architecture: Architecture, first: SmallModule, name: str, value: int) -> Subject | None:
-    """Return a small module with another value of a number; None if it cannot be built or called."""
-    fields = with_number(merge_fields(architecture.fields, first.fields), name, value)
+def _changed(architecture: Architecture, first: SmallModule, changes: Mapping[str, int]) -> Subject | None:
+    """Return a small module with other values of numbers; None if it cannot be built or called."""
+    fields = merge_fields(architecture.fields, first.fields)
+    for name, value in changes.items():
+        fields = with_number(fields, name, value)
     try:
         module = _built(architecture, fields, 0)
     except Exception:  # of any class, as it comes from the architecture
@@ -425,7 +452,7 @@ def _changed(architecture: Architecture, first: SmallModule, name: str, value: i
     inputs = next((inputs for inputs in alike if call_exception(module, inputs) is None), None)
     if inputs is None:
         return None
-    numbers = numbers_of(_settled(module, merge_fields(architecture.fields, fields)))
+    numbers = numbers_of(_settled(architecture, module, merge_fields(architecture.fields, fields)))
     return Subject(module, ordered(module, inputs), numbers=numbers)
 
 
@@ -442,8 +469,12 @@ def with_number(fields: Fields, name: str, value: float) -> Fields:
     return found
 
 
-def _settled(module: nn.Module, fields: Fields) -> Mapping[str, object]:
-    """Return the fields of a module, some of which its configuration may have derived from others."""
+def _settled(architecture: Architecture, module: nn.Module, fields: Fields) -> Mapping[str, object]:
+    """Return the fields of a module, some of which its configuration may have derived from others; of a factory, its
+    arguments alone.
+    """
+    if architecture.is_factory:
+        return fields
     settled = getattr(getattr(module, "config", None), "to_dict", None)
     return fields | settled() if settled is not None else fields
 
@@ -459,7 +490,6 @@ def are_alike(inputs: Mapping[str, torch.Tensor], other: Mapping[str, torch.Tens
     return inputs.keys() == other.keys() and all(value.dim() == other[name].dim() for name, value in inputs.items())
 
 
-def _unbuilt(name: str, problem: Exception | None) -> ArchError:
+def _unbuilt(name: str, problem: Exception) -> ArchError:
     message = " ".join(str(problem).split())
-    reason = f"{type(problem).__name__}: {message}" if problem is not None else "it is too large to be run"
-    return make_error("usage", f"cannot build and run a small `{name}`: {reason}")
+    return make_error("usage", f"cannot build and run a small `{name}`: {type(problem).__name__}: {message}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -14,6 +14,8 @@ from archspec.formats.strict_json import read_json
 from archspec.pytorch.lift.sources.architecture import Architecture, numbers_of
 from archspec.pytorch.lift.sources.examples import SIZES, Configuration, examples, inner_configurations
 from archspec.pytorch.lift.sources.fields import Fields
+from archspec.pytorch.lift.sources.inputs import InputDeclaration, check_names, inputs_following_fields
+from archspec.pytorch.lift.sources.inputs import examples as declared_examples
 from archspec.pytorch.lift.sources.packed import with_one_image
 from archspec.pytorch.lift.sources.shrinking import merge_fields
 from archspec.pytorch.values.arguments import as_list
@@ -41,8 +43,10 @@ def is_configuration(text: str) -> bool:
     return text.endswith(".json") or os.path.isfile(os.path.join(text, FILE))
 
 
-def architecture_of(path: str) -> Architecture:
-    """Return the architecture of a configuration. Raises ArchError if an installed `transformers` does not know it."""
+def architecture_of(path: str, declared: Sequence[InputDeclaration] = ()) -> Architecture:
+    """Return the architecture of a configuration, with the `declared` inputs or those that its class is known to take.
+    Raises ArchError if an installed `transformers` does not know it.
+    """
     path = os.path.join(path, FILE) if os.path.isdir(path) else path
     report = Report()
     data = read_bytes(path, path, report, max_bytes=MAX_CONFIGURATION_BYTES)
@@ -52,10 +56,10 @@ def architecture_of(path: str) -> Architecture:
     fields = read_json(Source(path, text)).data()
     if not isinstance(fields, dict):
         raise make_error("wrong-kind", f"expected an object in {path}")
-    return architecture_from(cast("Fields", fields))
+    return architecture_from(cast("Fields", fields), declared)
 
 
-def architecture_from(fields: Mapping[str, object]) -> Architecture:
+def architecture_from(fields: Mapping[str, object], declared: Sequence[InputDeclaration] = ()) -> Architecture:
     """Return the architecture of the fields of a configuration. Raises ArchError."""
     transformers = _transformers()
     kind = fields.get("model_type")
@@ -85,11 +89,17 @@ def architecture_from(fields: Mapping[str, object]) -> Architecture:
             return made("eager")
 
     def inputs(module: nn.Module, turn: int) -> Iterator[dict[str, torch.Tensor]]:
-        return examples(module, SIZES[turn])
+        if not declared:
+            return examples(module, SIZES[turn])
+        check_names(declared, module)
+        values = numbers_of(cast("Configuration", module.config).to_dict())
+        choices = inputs_following_fields(declared, numbers, values)
+        return (example for choice in choices for example in declared_examples(module, choice, turn))
 
+    free = {item.name: item.sizes for item in declared}
     numbers, stated = numbers_of(actual.to_dict()), numbers_of(fields)
     stated = {name: value for name, value in stated.items() if name in numbers and not _DESCRIBING.search(name)}
-    return Architecture(owner.__name__, actual.to_dict(), build, inputs, stated=stated)
+    return Architecture(owner.__name__, actual.to_dict(), build, inputs, free=free, stated=stated)
 
 
 def _transformers() -> ModuleType:

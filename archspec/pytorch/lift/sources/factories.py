@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import TypeAlias
 
 from archspec.core.diagnostics import ArchError
 from archspec.pytorch.export.capture import SingleLengthError
+from archspec.pytorch.lift.sizes.evidence import FormulaError
 from archspec.pytorch.lift.sources.architecture import Architecture, reason_for, subject_of
-from archspec.pytorch.lift.sources.fields import kind_of
+from archspec.pytorch.lift.sources.fields import kind_of, numbers_in
 from archspec.pytorch.lift.sources.file import architecture_of_file
 from archspec.pytorch.lift.sources.inputs import InputDeclaration
 from archspec.pytorch.lift.sources.source import Source
@@ -26,13 +28,26 @@ from archspec.pytorch.lift.subject import Subject
 Makes: TypeAlias = "Sequence[Callable[[], Source]]"
 
 
-def source_of_file(text: str, declared: Sequence[InputDeclaration], are_long: bool = False) -> Source:
+def source_of_file(
+    text: str,
+    declared: Sequence[InputDeclaration],
+    are_long: bool = False,
+    flags: Mapping[str, bool] = MappingProxyType({}),
+) -> Source:
     """Return small modules of the factory in a file, or else the one that it makes, which are called with long inputs
-    or with usual ones. Raises ArchError.
+    or with usual ones. `flags` are booleans that the factory is given. Raises ArchError.
     """
-    architecture, whole = architecture_of_file(text, declared, are_long)
-    longer = None if are_long or not declared else partial(source_of_file, text, declared, True)
-    return _Factory(architecture, whole, declared, longer).source()
+    architecture, whole = architecture_of_file(text, declared, are_long, flags)
+    longer = None if are_long or not declared else partial(source_of_file, text, declared, True, flags)
+    source = _Factory(architecture, whole, declared, longer).source()
+    return source._replace(flipped=partial(source_of_file, text, declared, are_long))
+
+
+def fixed_file(text: str, declared: Sequence[InputDeclaration]) -> Source:
+    """Return the module that the factory in a file makes, as it is. Raises ArchError."""
+    architecture, whole = architecture_of_file(text, declared)
+    stated: Mapping[str, object] = {} if architecture is None else architecture.stated
+    return Source(whole, lambda: whole.module, declared=declared, stated=stated)
 
 
 class _Factory:
@@ -54,6 +69,8 @@ class _Factory:
         """Return small modules, with others in their place; the actual one if it has no arguments."""
         if self.architecture is None:
             return self._as_it_is()
+        if not numbers_in(self.architecture.fields):
+            return self._described(self._as_it_is())
         try:
             return self._described(self._chain(self.architecture))
         except ArchError as problem:
@@ -77,8 +94,10 @@ class _Factory:
         """Return small modules in which only these arguments have other values than in the actual one."""
         architecture, longer = self.architecture, self.longer
         if architecture is not None:
-            fields = {name: value for name, value in architecture.fields.items() if name in names}
-            architecture = replace(architecture, fields=fields) if fields else None
+            fields = {
+                name: value for name, value in architecture.fields.items() if name in names or isinstance(value, bool)
+            }
+            architecture = replace(architecture, fields=fields)
 
         def long() -> Source:
             assert longer is not None
@@ -109,6 +128,8 @@ class _Factory:
 
     def _others_for(self, rest: Makes) -> Callable[[BaseException | None], Makes]:
         def others(cause: BaseException | None) -> Makes:
+            if isinstance(cause, FormulaError):  # other small modules show no more formulas
+                return []
             return [self.longer] if isinstance(cause, SingleLengthError) and self.longer is not None else rest
 
         return others

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from archspec.core.diagnostics import make_error, suggest
+from archspec.core.diagnostics import Report, Source, make_error
+from archspec.ir.ops import OPS
+from archspec.language.syntax import tree
+from archspec.language.syntax.parse import parse_expression
+from archspec.pytorch.lift.api import as_refusal
 from archspec.pytorch.lift.sources import examples as known
 from archspec.pytorch.lift.sources.architecture import Architecture, ordered
 from archspec.pytorch.lift.sources.fields import Fields, is_integer
-from archspec.pytorch.lift.sources.inputs import InputDeclaration, examples, inputs_following_fields
-from archspec.pytorch.lift.subject import Subject
+from archspec.pytorch.lift.sources.inputs import InputDeclaration, check_names, examples, inputs_following_fields
+from archspec.pytorch.lift.subject import Subject, leave_out_cache
+from archspec.pytorch.passes.settings import use_exported_settings
 from archspec.pytorch.run.calling import call_exception
 from archspec.pytorch.run.factories import call_factory, load_factory, parameters_of
 
@@ -28,20 +34,29 @@ COLLECTIONS = ("timm", "torchvision")
 
 
 def architecture_of_file(
-    text: str, declared: Sequence[InputDeclaration], are_long: bool = False
+    text: str,
+    declared: Sequence[InputDeclaration],
+    are_long: bool = False,
+    flags: Mapping[str, bool] = MappingProxyType({}),
 ) -> tuple[Architecture | None, Subject]:
     """Return the architecture of a factory in a file, and its actual module, with long inputs or usual ones.
 
-    If the factory has arguments, all of which have defaults, then integers among them are the fields of the
-    architecture; if it has none, there is no architecture. Raises ArchError if there is no such file or factory, or if
-    running either fails.
+    If the factory has arguments, all of which have defaults, then integers and booleans among them are the fields of
+    the architecture; if it has none, there is no architecture. `flags` are values in the place of defaults. Raises
+    ArchError if there is no such file or factory, or if running either fails.
     """
     path, name, factory = load_factory(text, "FILE.py:factory")
+    own = parameters_of(factory)
+    factory = partial(factory, **{key if key in own else key.removesuffix("_"): flags[key] for key in flags})
     module = call_factory(path, name, factory)
-    taken = [*inspect.signature(module.forward).parameters]  # names of inputs, which no hyperparameter can have
-    defaults = {key: value.default for key, value in parameters_of(factory).items() if is_integer(value.default)}
-    arguments = {f"{key}_" if key in taken else key: key for key in defaults}
-    fields: Fields = {name: defaults[key] for name, key in arguments.items()}
+    taken = ["i", *inspect.signature(module.forward).parameters]  # the index of layers, and inputs
+    parameters = parameters_of(factory)
+    usual = {key: value.default for key, value in parameters.items() if value.default is not value.empty}
+    defaults = {key: value for key, value in usual.items() if is_integer(value)}
+    followed = {key: value for key, value in usual.items() if isinstance(value, int)}
+    names = {key: _hyperparameter(key, taken, key in followed) for key in parameters}
+    arguments = {names[key]: key for key in followed}
+    fields: Fields = {name: followed[key] for name, key in arguments.items()}
     made: WeakKeyDictionary[nn.Module, Fields] = WeakKeyDictionary()
 
     def by_argument(values: Fields) -> Fields:
@@ -49,6 +64,7 @@ def architecture_of_file(
 
     def build(values: Fields) -> nn.Module:
         found = factory(**by_argument(values)).eval()
+        use_exported_settings(found)
         made[found] = values
         return found
 
@@ -62,18 +78,20 @@ def architecture_of_file(
             "usage", f"the inputs of `{name}` are unknown", help="describe each: `--input x=real[batch,seq,64]`"
         )
 
-    for given in declared:
-        if given.name not in taken:
-            help = suggest(given.name, taken) or f"it has {', '.join([f'`{known}`' for known in taken])}"
-            raise make_error("usage", f"`forward` of {type(module).__name__} has no argument `{given.name}`", help=help)
+    check_names(declared, module)
     free = {item.name: item.sizes for item in declared}
     whole = replace(_as_it_is(module, inputs), free=free)
     if not fields or module.training:
         return None, whole
-    values = {key: value.default for key, value in parameters_of(factory).items() if value.default is not value.empty}
-    stated = {f"{key}_" if key in taken else key: value for key, value in values.items()}
+    stated = {names[key]: value for key, value in usual.items()}
     name = type(module).__name__
     return Architecture(name, fields, build, inputs, free=free, is_factory=True, stated=stated), whole
+
+
+def _hyperparameter(name: str, reserved: Collection[str], is_followed: bool) -> str:
+    """Return the name of the hyperparameter for an argument, which hides operations and is no keyword."""
+    is_name = isinstance(parse_expression(Source("<argument>", name), Report()), tree.Name)
+    return f"{name}_" if name in reserved or (is_followed and (name in OPS or not is_name)) else name
 
 
 def _as_it_is(module: nn.Module, inputs: Callable[[nn.Module, int], Iterator[dict[str, torch.Tensor]]]) -> Subject:
@@ -81,8 +99,10 @@ def _as_it_is(module: nn.Module, inputs: Callable[[nn.Module, int], Iterator[dic
     for given in inputs(module, 0):
         error = call_exception(module, given)
         if error is None:
+            name = type(module).__name__
+            notes = as_refusal(name, partial(leave_out_cache, module, given))
             other = next((other for other in inputs(module, 1) if call_exception(module, other) is None), None)
-            return Subject(module, ordered(module, given), other, name=type(module).__name__)
+            return Subject(module, ordered(module, given), other, name=name, notes=notes)
         problem = problem or error
     message = str(problem).splitlines()[0] if str(problem) else ""
     help = "describe all inputs that it needs with --input; write numbers for sizes that cannot be small"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from itertools import count, islice, product
 from math import prod
 from typing import TYPE_CHECKING, cast
 
-from archspec.core.diagnostics import ArchError, make_error
+from archspec.core.diagnostics import ArchError, make_error, suggest
 from archspec.core.record import Record
 from archspec.pytorch.passes.intercepting import Function, intercept_mode
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 
-_INPUT = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*([A-Za-z_]\w*)\s*\[([^\[\]]*)\]\s*")
+_INPUT = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*([A-Za-z_]\w*)?\s*\[([^\[\]]*)\]\s*")
 _DTYPES = {
     "real": "real",
     "float": "real",
@@ -56,7 +57,7 @@ def parse_input(text: str) -> InputDeclaration:
     found = _INPUT.fullmatch(text)
     if found is None:
         raise _invalid(text, "expected NAME=dtype[sizes]")
-    name, dtype, inside = found.groups()
+    name, dtype, inside = found[1], found[2] or "real", found[3]
     if dtype not in _DTYPES:
         raise _invalid(text, f"unknown element type `{dtype}`", "use `real`, `int` or `bool`")
     sizes: list[int | str] = []
@@ -75,6 +76,15 @@ def _invalid(text: str, problem: str, help: str = "write it as `--input x=real[b
     return make_error("usage", f"invalid --input `{text}`: {problem}", help=help)
 
 
+def check_names(declared: Sequence[InputDeclaration], module: nn.Module) -> None:
+    """Raise ArchError if `forward` of a module has no argument with the name of an input."""
+    taken = [*inspect.signature(module.forward).parameters]
+    for given in declared:
+        if given.name not in taken:
+            help = suggest(given.name, taken) or f"it has {', '.join([f'`{known}`' for known in taken])}"
+            raise make_error("usage", f"`forward` of {type(module).__name__} has no argument `{given.name}`", help=help)
+
+
 def inputs_following_fields(
     declared: Sequence[InputDeclaration], fields: Mapping[str, object], values: Mapping[str, object]
 ) -> Iterator[list[InputDeclaration]]:
@@ -83,7 +93,7 @@ def inputs_following_fields(
     """
     sizes = {name: value for name, value in values.items() if isinstance(value, int)}
     numbers = dict.fromkeys([size for item in declared for size in item.sizes if isinstance(size, int)])
-    options = [[size, *[sizes[name] for name in sizes if fields[name] == size != sizes[name]]] for size in numbers]
+    options = [[size, *[sizes[name] for name in sizes if fields.get(name) == size != sizes[name]]] for size in numbers]
     for chosen in islice(product(*options), MAX_CHOICES):
         followed = dict(zip(numbers, chosen, strict=True))
         known: dict[int | str, int] = {**followed, **sizes}

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from textwrap import wrap
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from archspec.core.diagnostics import ArchError, Diagnostic, make_error
 from archspec.ir.table import PlainValue
-from archspec.pipeline.compile import compile_text, loads
+from archspec.pipeline.compile import loads
 from archspec.pipeline.model import Model
 from archspec.pytorch.lift.api import as_refusal, lift_subject
 from archspec.pytorch.lift.check import ComparisonError, UndecidedError, check_again, check_outputs, check_unrounded
+from archspec.pytorch.lift.sizes.evidence import FormulaError
 from archspec.pytorch.lift.sources.examples import left_out
 from archspec.pytorch.lift.sources.fields import is_integer
+from archspec.pytorch.lift.sources.flags import Flags
 from archspec.pytorch.lift.sources.source import CoincidentSizeError, LayerPatternError, Source
-from archspec.pytorch.lift.sources.subjects import source_of
-from archspec.pytorch.lift.spec_text import WIDTH
-from archspec.pytorch.lift.subject import Sample, Subject
+from archspec.pytorch.lift.sources.subjects import fixed_source_of, source_of
+from archspec.pytorch.lift.spec_text import add_comments, data_notes
+from archspec.pytorch.lift.subject import Subject
 from archspec.pytorch.passes.precision import in_float64, keep_epsilon
+from archspec.pytorch.prove.numeric import flat
+from archspec.pytorch.prove.state import are_close
 from archspec.pytorch.prove.tables import other_rows
+from archspec.pytorch.run.calling import call_module
 from archspec.pytorch.values.arguments import UntranslatableError
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
 
 
 def lift_source(text: str, inputs: Sequence[str] = ()) -> str:
@@ -34,15 +42,22 @@ def lift_source(text: str, inputs: Sequence[str] = ()) -> str:
     return spec
 
 
-def lift_with_notes(text: str, inputs: Sequence[str] = ()) -> tuple[str, list[Diagnostic]]:
-    """Return a spec as `lift_source`, and what it does not follow, or leaves out, which comments in it say as well."""
-    source = source_of(text, inputs)
-    spec, reasons = _following_most(source)
+def lift_with_notes(
+    text: str, inputs: Sequence[str] = (), *, fixed: bool = False, progress: Callable[[str], None] = lambda step: None
+) -> tuple[str, list[Diagnostic]]:
+    """Return a spec as `lift_source`, and what it does not follow, or leaves out, which comments in it say as well.
+
+    A `fixed` one is lifted as it is, with numbers for sizes. `progress` is told what is done.
+    """
+    progress("making small modules")
+    source = (fixed_source_of if fixed else source_of)(text, inputs)
+    spec, reasons = _following_most(source, progress)
+    if source.flipped is not None:
+        flags = Flags(source, spec, lambda other: _following_most(other, progress)[0])
+        spec, reasons = flags.spec, {**reasons, **flags.reasons}
     notes = [*_notes(source, spec, reasons)]
-    lines = [line for note in notes for line in wrap(note, WIDTH, initial_indent="# ", subsequent_indent="#   ")]
-    title, newline, rest = spec.partition("\n")
     warnings = [Diagnostic("not-lifted", note.removesuffix("."), severity="warning") for note in notes]
-    return title + newline + "".join([f"{line}\n" for line in lines]) + rest, warnings
+    return add_comments(spec, notes), warnings
 
 
 def _notes(source: Source, spec: str, reasons: Mapping[str, str]) -> Iterator[str]:
@@ -60,20 +75,39 @@ def _notes(source: Source, spec: str, reasons: Mapping[str, str]) -> Iterator[st
     missing = missing or left_out(module, given)
     if missing:
         yield f"Left out: {', '.join(missing)} (it can do without)."
+    of_last = [name for name in missing if _is_of_last(module, given, name)] if source.declared else []
+    if of_last:
+        yield f"Without {of_last[0]}, outputs are of the last position only; describe it with --input for all of them."
+    yield from [*(source.whole or source.subject).notes, *data_notes(model)]
 
 
-def _following_most(source: Source) -> tuple[str, dict[str, str]]:
+def _is_of_last(module: nn.Module, inputs: Mapping[str, torch.Tensor], name: str) -> bool:
+    """Whether a module returns the last position alone because it is not given an input, such as its targets."""
+    first, *_ = flat(call_module(module, inputs))
+    for example in inputs.values():
+        with suppress(Exception):  # of any class, as it comes from the module
+            longer, *_ = flat(call_module(module, {**inputs, name: example.new_zeros(example.shape)}))
+            if longer.shape != first.shape and are_close([longer[:, -1:]], [first]):
+                return True
+    return False
+
+
+def _following_most(source: Source, progress: Callable[[str], None]) -> tuple[str, dict[str, str]]:
     """Return a spec that follows all arguments of a source, or else as many as it can, and why it does not follow
     others. Raises ArchError if it cannot be lifted with their actual values either.
     """
     try:
-        return lift_or_replace(source), {}
+        return lift_or_replace(source, progress), {}
     except ArchError as error:
         problem, keeping = error, source.keeping
     if keeping is None:
         raise problem
+    if isinstance(problem.__cause__, FormulaError):
+        spec = _leave_out_unknown(source, keeping, problem.__cause__.names, progress)
+        if spec is not None:
+            return spec, {}
     try:
-        best = lift_or_replace(keeping(()))
+        best = lift_or_replace(keeping(()), progress)
     except ArchError:
         raise problem from problem.__cause__
     followed = loads(best).hyperparameters.keys()
@@ -83,7 +117,7 @@ def _following_most(source: Source) -> tuple[str, dict[str, str]]:
         if len(kept) + 1 == len(names):  # these are all
             break
         try:
-            spec = lift_or_replace(keeping([*kept, name]))
+            spec = lift_or_replace(keeping([*kept, name]), progress)
         except ArchError as error:
             reasons[name] = _reason(error)
             continue
@@ -94,28 +128,44 @@ def _following_most(source: Source) -> tuple[str, dict[str, str]]:
     return best, {name: reasons.get(name) or _reason(problem) for name in names if name not in kept}
 
 
+def _leave_out_unknown(
+    source: Source,
+    keeping: Callable[[Collection[str]], Source],
+    names: Collection[str],
+    progress: Callable[[str], None],
+) -> str | None:
+    """Return a spec that follows all arguments except `names`, and others without a formula; None if there is none."""
+    kept = [name for name, value in source.stated.items() if is_integer(value) and name not in names]
+    try:
+        return lift_or_replace(keeping(kept), progress)
+    except ArchError as error:
+        more = error.__cause__.names if isinstance(error.__cause__, FormulaError) else ()
+    return _leave_out_unknown(source, keeping, [*names, *more], progress) if {*more} - {*names} else None
+
+
 def _reason(error: ArchError) -> str:
     """Return why something cannot be lifted."""
     return error.diagnostics[0].message.partition(": ")[2]
 
 
-def lift_or_replace(source: Source) -> str:
+def lift_or_replace(source: Source, progress: Callable[[str], None] = lambda step: None) -> str:
     """Return the spec of a source, or of another module in its place if it cannot be lifted. Raises ArchError."""
     try:
-        return _lifted(source)
+        return _lifted(source, progress)
     except ArchError as error:
         problem = error
     for other in source.others(problem.__cause__):
         try:
-            return lift_or_replace(other())
+            return lift_or_replace(other(), progress)
         except ArchError:
             continue
     raise problem
 
 
-def _lifted(source: Source) -> str:
+def _lifted(source: Source, progress: Callable[[str], None]) -> str:
     if source.problem is not None:
         raise source.problem
+    progress(f"exporting {source.subject.name}")
     spec = lift_subject(source.subject)
     model = loads(spec)
     name, reason = source.subject.name, other_rows(model, source.actual())
@@ -128,15 +178,13 @@ def _lifted(source: Source) -> str:
     if deep is not None:
         overrides = {name: cast("PlainValue", deep.numbers[name]) for name in model.hyperparameters}
         as_refusal(name, lambda: _check_deep(spec, overrides, deep, differs))
+    progress(f"comparing {name} at other sizes")
     whole = source.whole
     if whole is not None:
         as_refusal(name, lambda: _check_whole(spec, whole))
     if source.subject.third is not None:
         third = source.subject.third
         as_refusal(name, lambda: _check_third(spec, [*model.hyperparameters], third))
-    if source.subject.samples is not None:
-        samples = source.subject.samples
-        as_refusal(name, lambda: _check_samples(spec, [*model.hyperparameters], samples(model.hyperparameters)))
     return spec
 
 
@@ -169,25 +217,16 @@ def _check_third(spec: str, names: Sequence[str], make: Callable[[Collection[str
         raise CoincidentSizeError(f"the spec of two small ones does not hold for other sizes: {problem}") from None
 
 
-def _check_samples(spec: str, names: Sequence[str], samples: Iterable[Sample]) -> None:
-    """Refuse a spec that has other tensors than a module of other numbers, if that can be called."""
-    for sample in samples:
-        overrides = {name: cast("PlainValue", sample.numbers[name]) for name in names if name in sample.numbers}
-        try:
-            reason = other_rows(compile_text(spec, "<text>", None, overrides), sample.module)
-        except ArchError:  # it is no spec for these numbers
-            continue
-        if reason and sample.runs():
-            values = ", ".join([f"`{name}` = {value}" for name, value in overrides.items()])
-            raise CoincidentSizeError(f"the spec of two small ones does not hold for {values}: {reason}")
-
-
 def _check_or_compare(spec: str, overrides: Mapping[str, PlainValue], third: Subject) -> None:
-    """Raise Untranslatable unless a spec is a module, or has its outputs where the module cannot be exported."""
-    try:
-        check_unrounded(spec, overrides, third)
-    except ComparisonError:
-        check_outputs(spec, overrides, third)
+    """Raise Untranslatable unless a spec has the outputs of a module, or is the module where these cannot be computed.
+
+    What it computes for other inputs has been proven for two modules, so no further export is needed.
+    """
+    with in_float64():
+        is_compared = check_outputs(spec, overrides, third)
+    if not is_compared:
+        with suppress(ComparisonError):
+            check_unrounded(spec, overrides, third)
 
 
 def _check_whole(spec: str, whole: Subject) -> None:
@@ -205,7 +244,8 @@ def _check_deep(spec: str, overrides: Mapping[str, PlainValue], deep: Subject, d
     """Refuse a spec that is not a module with all layers, which `differs` if these are of several kinds."""
     if not differs:
         with suppress(UntranslatableError):  # numbers that are rounded differ, though the forms are the same
-            return check_outputs(spec, overrides, deep)
+            check_outputs(spec, overrides, deep)
+            return
     try:
         check_again(spec, overrides, deep)
     except UntranslatableError as problem:

@@ -375,6 +375,8 @@ def _within(value: object, vocabulary: int) -> object:
 
 def _rescaled(value: object, many: int, few: int) -> object:
     """Return numbers of layers, moved into few layers: all are all, and some are all but two."""
+    if few == many:
+        return value
     if is_list(value):
         found = [-(-item * few // many) if is_integer(item) and item > 0 else item for item in value]
         return list(dict.fromkeys(found))

@@ -42,5 +42,7 @@ class Source(NamedTuple):
     """What makes a module in which only these arguments have other values than the actual one, if there are some."""
     problem: ArchError | None = None
     """What makes it impossible that all arguments have other values."""
+    flipped: Callable[[Mapping[str, bool]], Source] | None = None
+    """What makes modules with other booleans than those that a factory has by default."""
     reason: Callable[[str], str] = lambda name: ""
     """Why a spec may not follow what is stated under a name."""

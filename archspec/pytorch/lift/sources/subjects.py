@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from archspec.core.diagnostics import ArchError, make_error
@@ -10,10 +11,16 @@ from archspec.core.optional import import_torch
 from archspec.pytorch.export.capture import SingleLengthError
 from archspec.pytorch.lift.check import TooLargeToRunError
 from archspec.pytorch.lift.sizes.sizes import ActualSizeError, SizeDependenceError
-from archspec.pytorch.lift.sources.architecture import Architecture, parts_of, reason_for, subject_of
+from archspec.pytorch.lift.sources.architecture import (
+    Architecture,
+    build_small_module,
+    parts_of,
+    reason_for,
+    subject_of,
+)
 from archspec.pytorch.lift.sources.configuration import architecture_of, is_configuration
 from archspec.pytorch.lift.sources.examples import check_contents
-from archspec.pytorch.lift.sources.factories import source_of_file
+from archspec.pytorch.lift.sources.factories import fixed_file, source_of_file
 from archspec.pytorch.lift.sources.file import COLLECTIONS, subject_of_collection
 from archspec.pytorch.lift.sources.inputs import parse_input
 from archspec.pytorch.lift.sources.source import CoincidentSizeError, LayerPatternError, Source
@@ -42,15 +49,32 @@ def source_of(text: str, inputs: Sequence[str] = ()) -> Source:
     declared = [parse_input(item) for item in inputs]
     if text.partition(":")[0] in COLLECTIONS:
         if inputs:
-            raise _known_inputs(text)
+            raise make_error("usage", f"--input cannot be combined with `{text}`: its inputs are known")
         found = subject_of_collection(text)
         return Source(found, lambda: found.module)
     if is_configuration(text):
-        architecture = architecture_of(text)
-        if inputs:
-            raise _known_inputs(text)
-        return source_of_architecture(architecture)
+        return source_of_architecture(architecture_of(text, declared))
     return source_of_file(text, declared)
+
+
+def fixed_source_of(text: str, inputs: Sequence[str] = ()) -> Source:
+    """Return the source of a module as it is, with numbers for all sizes. Raises ArchError."""
+    import_torch()
+    declared = [parse_input(item) for item in inputs]
+    if text.partition(":")[0] not in COLLECTIONS and is_configuration(text):
+        architecture = with_fewer_layers(architecture_of(text, declared))
+        whole = replace(architecture, choices=[choices._replace(layers=()) for choices in architecture.choices])
+        subject = build_small_module(whole, 0).subject
+        source = Source(subject, lambda: subject.module, stated=architecture.stated)
+    else:
+        source = source_of(text, inputs) if text.partition(":")[0] in COLLECTIONS else fixed_file(text, declared)
+    subject = replace(source.subject, has_optional=False, numbers={})
+    return source._replace(subject=subject, reason=_fixed_reason)
+
+
+def _fixed_reason(name: str) -> str:
+    """Return why the spec of a module as it is follows no argument."""
+    return "--fixed"
 
 
 def source_of_architecture(architecture: Architecture) -> Source:
@@ -153,7 +177,3 @@ def _source(architecture: Architecture, across_parts: bool = True) -> Source:
     check_contents(subject.name, subject.module, [*subject.inputs])
     reason = partial(reason_for, architecture)
     return Source(subject, architecture.actual, others, stated=architecture.stated, reason=reason)
-
-
-def _known_inputs(text: str) -> ArchError:
-    return make_error("usage", f"--input cannot be combined with `{text}`: its inputs are known")

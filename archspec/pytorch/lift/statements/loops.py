@@ -81,7 +81,7 @@ def _header(writer: BodyWriterProtocol, loop: LoopValue) -> str:
     if isinstance(count, int):
         writer.gaps.renamed = {**writer.gaps.renamed, LAYER: symbol("i")}
         return f"i in {writer.gaps.span(loop.start, count)}"
-    index = str(writer.gaps.renamed.get(LENGTH) or writer.names.take(["t"]))
+    index = str(writer.gaps.renamed.get(LENGTH) or writer.names.take(["t", "step"]))
     writer.gaps.renamed = {**writer.gaps.renamed, LENGTH: symbol(index)}
     return f"{index} in 0..{writer.gaps.number(count, 'count')}"
 
@@ -91,7 +91,7 @@ def _started(writer: BodyWriterProtocol, loop: LoopValue, turn: int) -> str:
     start = loop.operands[turn]
     if start in writer.called and writer.chains.uses[start] == 1 and start not in writer.body.inputs:
         return writer.called[start]
-    name = writer.names.take([*loop.results[turn].names, *start.names])
+    name = writer.names.take([*loop.results[turn].names, *start.names, "hidden"])
     writer.statements.append(Statement((name,), writer.argument(start)))
     return name
 

@@ -18,6 +18,7 @@ from archspec.pytorch.lift.notation.names import Names
 from archspec.pytorch.lift.notation.templates import Definition, Template, joined
 from archspec.pytorch.lift.recording import Recording
 from archspec.pytorch.lift.signatures import Argument, Signatures
+from archspec.pytorch.lift.statements.value_names import role_names
 from archspec.pytorch.lift.statements.writing import BodyWriter, BorrowedLayer, WritingContext
 from archspec.pytorch.lift.values.stored import StoredTensors
 from archspec.pytorch.values.arguments import UntranslatableError
@@ -247,8 +248,17 @@ def _input_names(
     }
     for value in sorted(inputs, key=lambda v: (v in masks, v in compound, matched.get(v, len(arguments)))):
         own = [arguments[matched[value]].name] if value in matched else ["mask"] if value.dtype == "bool" else []
-        found[value] = names.take([*own, *value.names, *BETTER.get(value.op, ()), "x"])
+        found[value] = names.take([*own, *value.names, *_names_of_input(value), "x"])
     return found
+
+
+def _names_of_input(value: Value) -> list[str]:
+    """Return names for an input of a block: the name of the input of the model that it is, or words for its maker."""
+    if value.op == "input":
+        return [value.address]
+    if value.op in NAMES_OF_INPUTS:
+        return [NAMES_OF_INPUTS[value.op]]
+    return role_names(value) if value.kind in ("ops", "std") and value.op != "part" else []
 
 
 def _matched(inputs: Sequence[Value], arguments: Sequence[Argument], sizes: Mapping[str, int]) -> dict[Value, int]:
@@ -294,8 +304,8 @@ def _is_broadcast(shape: Sequence[int], to: Sequence[int]) -> bool:
     return len(shape) == len(to) and all(size in (1, other) for size, other in zip(shape, to, strict=True))
 
 
-BETTER = {"cos": ("cosines",), "sin": ("sines",), "where": ("bias",), "rearrange": ("bias",)}
-"""Names for inputs of blocks that the source does not name, by the operation that they come from."""
+NAMES_OF_INPUTS = {"where": "bias", "rearrange": "bias"}
+"""Names for inputs of blocks that neither `forward` nor the source names, by the operation that they come from."""
 
 
 def _order(body: Body, call: Value | None, names: Iterable[Value]) -> None:

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from archspec.core.addresses import is_below, relative
-from archspec.core.algebra import Polynomial, symbol
+from archspec.core.algebra import Polynomial, symbol, symbols
 from archspec.ir.normal.forms.shape import LOWEST_FLOAT32
 from archspec.pytorch.lift.definitions.blocks import UNCOUNTED_OPERATIONS, Body
 from archspec.pytorch.lift.definitions.lengths import dimensions_of, joint_sizes, total_lengths, usual_dimension_names
@@ -29,6 +29,7 @@ from archspec.pytorch.lift.notation.notation import (
 from archspec.pytorch.lift.notation.templates import END, OPTIONAL, SETTING, SETTINGS, Gaps, Statement, Template
 from archspec.pytorch.lift.statements.chains import Chains
 from archspec.pytorch.lift.statements.loops import write_loop
+from archspec.pytorch.lift.statements.value_names import ValueNames, attended_names
 from archspec.pytorch.values.arguments import UntranslatableError
 from archspec.pytorch.values.numbers import literal
 from archspec.pytorch.values.values import Argument, LoopValue, Setting, Value
@@ -142,11 +143,15 @@ class BodyWriter:
         self.imports: set[str] = set()
         self.called: dict[Value, str] = dict(zip(body.inputs, facts.inputs, strict=True))
         self.chains = Chains(body, self.runs, self.called)
-        steps = [step for value in body.values() for step in value.steps]
+        outputs = dict(zip(body.outputs, facts.outputs, strict=True))
+        self.value_names = ValueNames(self.chains, outputs, attended_names(self.chains))
+        values = body.values()
+        steps = [step for value in values for step in value.steps]
         functions = {step.op for step in steps if step.kind in ("ops", "std")}
-        self.names = Names([*facts.inputs, *facts.taken, *functions])
+        shapes = [value.shape for value in (*body.inputs, *values)]
+        dimensions = {"batch", "seq"} | {name for shape in shapes for size in shape for name in symbols(size)}
+        self.names = Names([*facts.inputs, *facts.taken, *functions, *dimensions])
         self.declared: set[str] = set()
-        self.is_iteration = False
         self.statements: list[Statement] = []
         self.gaps.renamed = usual_dimension_names(body.inputs, body.outputs) if body.path else {}
         given = dimensions_of(body.inputs)
@@ -239,26 +244,7 @@ class BodyWriter:
 
     def wanted(self, value: Value) -> list[str]:
         """Return names for a value, the best first."""
-        users = [other for other in self.chains.values if value in self.chains.operands(other)]
-        outputs = dict(zip(self.body.outputs, self.facts.outputs, strict=True))
-        named = [*([outputs[value]] if outputs.get(value) else []), *value.names]
-        if value.op == "part" and users and self.chains.uses[value] == 1:
-            named += users[0].names
-        attended = next((user for user in users if user.op == "attention" and value in user.args[:3]), None)
-        if attended is not None:
-            named.append(("query", "key", "value")[attended.args.index(value)])
-        if value.dtype == "bool":
-            named = ["mask", *named]
-        words = [word for word in value.address.split(".") if not word.isdigit()]
-        stream = self.chains.stream(value)
-        carried = stream.names if stream is not None and stream not in self.called else []
-        return [*named, *([words[-1]] if words else []), *carried, *self._of_layer(value)]
-
-    def _of_layer(self, value: Value) -> list[str]:
-        """Return the name of the last layer in the chain of an output."""
-        is_named = value in self.body.outputs and value.op != "part" and not self.is_iteration
-        last = self.chains.last_layer(value) if is_named else None
-        return [word for word in last.address.split(".") if not word.isdigit()][-1:] if last is not None else []
+        return self.value_names.wanted(value)
 
     def _returned(self, value: Value) -> tuple[str, tuple[str, ...]]:
         if value in self.called:
@@ -312,7 +298,6 @@ class BodyWriter:
                 del writer.called[value]
         writer.gaps, writer.imports, writer.names = self.gaps, self.imports, self.names
         writer.statements, writer.declared = self.statements, self.declared
-        writer.is_iteration = True
         return writer
 
     # Expressions ------------------------------------------------------------------------------------------------------

@@ -4,39 +4,71 @@ from __future__ import annotations
 
 import ast
 import linecache
-import os
 import re
 from collections.abc import Sequence
 from functools import cache
+from itertools import accumulate
 from typing import TYPE_CHECKING
+
+from archspec.pytorch.export.capture import is_library_file
 
 if TYPE_CHECKING:
     from torch.fx import Node
 
-    from archspec.pytorch.values.values import Value
+    from archspec.pytorch.values.values import ModuleCall, Value
 
 
 _ELEMENT = re.compile(r".*(\.|__)[0-9]+(@[0-9]+)?(?=\.|$)")
 """The innermost element of a list, at the beginning of the path of a module."""
 
 
+WRAPPERS = ("wrapper", "wrapped", "inner", "func", "<lambda>")
+"""Names of functions around others, whose variables say nothing, and of those that no line is in alone."""
+
+
+class SourceName(str):
+    """A variable, and the call of a module that assigns it."""
+
+    call: ModuleCall
+
+    def __new__(cls, name: str, call: ModuleCall) -> SourceName:
+        self = super().__new__(cls, name)
+        self.call = call
+        return self
+
+
+def names_inside(value: Value, call: ModuleCall) -> list[str]:
+    """Return the names that a value has inside of a call, without names that code outside gives the result."""
+    return [name for name in value.names if not isinstance(name, SourceName) or call.contains(name.call)]
+
+
 class Naming:
     """The names of values: those of the statements that they are the result of."""
 
     def __init__(self) -> None:
-        self._last: dict[object, list[tuple[Value, str]]] = {}
+        self._last: dict[object, list[tuple[Value, SourceName]]] = {}
 
-    def note(self, node: Node, values: Sequence[Value]) -> None:
-        """Note the statements that the results of an operation occur in: their last values are what they name."""
-        places = re.findall(r'File "([^"]+)", line ([0-9]+)', node.meta.get("stack_trace") or "")
-        places = [place for place in places if not _is_of_pytorch(place[0])]
+    def note(self, node: Node, values: Sequence[Value], calls: Sequence[ModuleCall]) -> None:
+        """Note the statements that the results of an operation occur in: their last values are what they name. The
+        operation is in these calls of modules.
+        """
+        frames: list[tuple[str, str, str]] = re.findall(
+            r'File "([^"]+)", line ([0-9]+), in (\S+)', node.meta.get("stack_trace") or ""
+        )
+        levels = accumulate([name == "forward" for _, _, name in frames])
+        places = [
+            (path, line, calls[min(max(level, 1), len(calls)) - 1])
+            for (path, line, name), level in zip(frames, levels, strict=True)
+            if not is_library_file(path) and name not in WRAPPERS
+        ]
         stack: list[str] = [*(node.meta.get("nn_module_stack") or {})]
         elements = dict.fromkeys([found[0] for key in stack if (found := _ELEMENT.match(key))])  # repetitions differ
         for depth in range(len(places), 0, -1):
-            path, line = places[depth - 1]
+            path, line, call = places[depth - 1]
             names = _statements(path).get(int(line), [])
             if len(names) == len(values):
-                self._last[(*places[:depth], *elements)] = list(zip(values, names, strict=True))
+                key = (*[place[:2] for place in places[:depth]], *elements)
+                self._last[key] = [(value, SourceName(name, call)) for value, name in zip(values, names, strict=True)]
 
     def give(self) -> None:
         """Give the values their names, that of the innermost statement first."""
@@ -44,11 +76,6 @@ class Naming:
             for value, name in self._last[key]:
                 if name.strip("_") and name not in value.names:
                     value.names.append(name)
-
-
-def _is_of_pytorch(path: str) -> bool:
-    """Whether a file is one of PyTorch, or code that it generates, such as for a function with a type of its own."""
-    return f"{os.sep}torch{os.sep}" in path or path.startswith("<eval_with_key>")
 
 
 @cache

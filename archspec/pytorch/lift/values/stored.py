@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 # The numbers in tensors.
 
 MAX_LISTED = 64
+"""Constants with more elements are written as lists only if no formula is known for them."""
+
+MAX_WRITTEN = 4096
 """Constants with more elements are not written as lists."""
 
 

@@ -109,6 +109,9 @@ FUNCTIONS = {
     "a prefix": masked(lambda row, column, ids: (row >= column) | (column < 2) | (column == 4)),
     "padding": masked(lambda row, column, ids: ids[:, None, None] != 0),
     "padding, causal": masked(lambda row, column, ids: (ids[:, None, None] != 0) & (row >= column)),
+    "padding, where some rows see nothing": masked(
+        lambda row, column, ids: (ids != 0)[:, None, None] & ((row - column).abs() < 2)
+    ),
     "padding as booleans": masked(lambda row, column, ids: (ids > 0)[:, None, None] & (row >= column)),
     "padding of queries": masked(lambda row, column, ids: (ids[:, None, :, None] != 0) | (row == column)),
     "padding of each item and positions": masked(lambda row, column, ids: ids[:, None, None] > column - 2),

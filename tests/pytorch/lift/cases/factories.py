@@ -1,5 +1,6 @@
 """What depends on the arguments of a factory."""
 
+import math
 from functools import wraps
 
 import torch
@@ -71,7 +72,7 @@ class Joined(nn.Module):
 
 
 class Timed(nn.Module):
-    """A step that is embedded; there are as many channels as a kernel is wide."""
+    """A step that is embedded at two rates; there are as many channels as a kernel is wide."""
 
     def __init__(self, dim, channels):
         super().__init__()
@@ -81,8 +82,9 @@ class Timed(nn.Module):
 
     def forward(self, step):
         half = self.dim // 2
-        angles = step[:, None] * torch.exp(-torch.arange(half) * (9.210340371976184 / half))
-        return self.local(self.head(torch.cat([angles.sin(), angles.cos()], -1))[:, None])
+        angles = step[:, None] * torch.exp(-torch.arange(half) * (math.log(10000) / half))
+        others = step[:, None] * torch.exp(torch.arange(half) * -(math.log(10000) / (half - 1)))
+        return self.local(self.head(torch.cat([angles.sin(), others.cos()], -1))[:, None])
 
 
 class Ended(nn.Module):
@@ -300,6 +302,21 @@ class Words(nn.Module):
         return self.head(self.table(words))
 
 
+class Optional(nn.Module):
+    def __init__(self, dim, bias, pre, verbose):
+        super().__init__()
+        self.norm = nn.LayerNorm(dim)
+        self.up, self.down = nn.Linear(dim, 2 * dim, bias=bias), nn.Linear(2 * dim, dim, bias=bias)
+        self.pre, self.verbose = pre, verbose
+
+    def change(self, x):
+        return self.down(self.up(x).relu())
+
+    def forward(self, x):
+        return x + self.change(self.norm(x)) if self.pre else self.norm(x + self.change(x))
+
+
+optional = evaluated(lambda dim=24, bias=True, pre=False, verbose=False: Optional(dim, bias, pre, verbose))
 words = evaluated(lambda words=40, dim=24, classes=5: Words(words, dim, classes))
 
 
@@ -330,6 +347,7 @@ SOURCES = {
         {"dim": 48, "n_heads": 6, "n_kv": 3, "context": 50},
     ),
     "an embedded step": (":timed", "step=real[batch]", {"dim": 48, "channels": 5}),
+    "booleans": (":optional", "x=real[batch,dim]", {"dim": 16, "bias": False, "pre": True}),
     "an argument with the name of an input": (
         ":words",
         "words=int[batch,seq]",
@@ -337,6 +355,6 @@ SOURCES = {
     ),
 }
 
-SLOW = "a scale|queries|heads|layers|a width|the|rates|an embedded"
+SLOW = "a scale|booleans|queries|heads|layers|a width|the|rates|an embedded"
 
 ROUNDED = [":grouped"]

@@ -1,0 +1,1 @@
+"""The parts of a model that one device of several has."""

@@ -1,0 +1,87 @@
+"""Sizes follow the arguments of factories in the ways that people write: rounded up, or the larger one of two."""
+
+import importlib.util
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from paths import DATA
+
+import archspec
+from archspec import testing
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.slow
+
+FILE = DATA / "projects" / "formulas.py"
+MODELS: dict[str, tuple[str, dict[str, tuple[int, ...]]]] = {
+    "llama": (
+        "tokens=int[batch,seq]",
+        {"dim": (48, 144), "n_heads": (6, 12), "n_kv_heads": (2, 3), "multiple_of": (8, 60), "n_layers": (1, 5)},
+    ),
+    "mamba": (
+        "ids=int[batch,seq]",
+        {"vocab_size": (9, 90), "d_model": (15, 16, 17, 100), "d_state": (3, 7), "d_conv": (2, 5), "expand_": (1, 3)},
+    ),
+    "gated": ("x=real[batch,seq,dim]", {"dim": (5, 12, 13, 100), "depth": (1, 5)}),
+    "squeezed": ("x=real[batch,3,8,8]", {"width": (4, 40, 90), "reduction": (2, 8), "classes": (3, 5)}),
+    "pair": ("x=real[batch,text] y=real[batch,image]", {"text": (5, 30), "image": (6, 20)}),
+    "bert": (
+        "input_ids=int[batch,seq] attention_mask=int[batch,seq]",
+        {
+            "vocab": (50, 90),
+            "hidden": (12, 24),
+            "layers": (1, 4),
+            "heads": (2, 3),
+            "inner": (7, 50),
+            "positions": (9, 60),
+        },
+    ),
+    "nano": ("idx=int[batch,seq]", {"n_embd": (12, 36), "n_head": (2, 3), "n_layer": (1, 4), "block_size": (9, 70)}),
+    "sparse": ("x=real[batch,seq,dim]", {"dim": (5, 30), "ffn": (7, 50), "depth": (1, 4)}),
+    "vit": ("image=real[batch,3,size,size]", {"size": (16, 32), "patch": (4, 8), "dim": (12, 24), "depth": (1, 3)}),
+}
+"""The inputs of each model, and values of the arguments that its spec follows."""
+
+
+def build(name: str, values: dict[str, int]) -> Any:
+    spec = importlib.util.spec_from_file_location("formulas", FILE)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with torch.device("meta"):
+        return getattr(module, name)(**{key.removesuffix("_"): value for key, value in values.items()})
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_tensors_follow_the_arguments(name: str) -> None:
+    inputs, choices = MODELS[name]
+    result = testing.run("lift", f"{FILE}:{name}", *[f"--input={text}" for text in inputs.split()])
+    assert not result.status, result.errors
+    random = Random(name)
+    for _ in range(3):
+        values = {key: random.choice(options) for key, options in choices.items()}
+        model = archspec.loads(result.output, **values)
+        theirs = {key: tuple(tensor.shape) for key, tensor in build(name, values).state_dict().items()}
+        assert {tensor.name: tuple(tensor.shape) for tensor in model.tensors} == theirs, values
+
+
+def test_what_has_no_formula_keeps_its_value(tmp_path: Path) -> None:
+    file = tmp_path / "odd.py"
+    file.write_text(
+        "from torch import nn\n\n\n"
+        "def build(width=24, classes=5):\n"
+        "    odd = sum(int(digit) for digit in str(width)) + 3\n"
+        "    return nn.Sequential(nn.Linear(width, odd), nn.Tanh(), nn.Linear(odd, classes)).eval()\n"
+    )
+    result = testing.run("lift", str(file), "--input=input=real[batch,width]")
+    assert "Not followed: width = 24" in result.errors
+    assert archspec.loads(result.output, classes=7).params.total == 24 * 9 + 9 + 9 * 7 + 7
+
+
+def test_fixed_keeps_all_arguments() -> None:
+    result = testing.run("lift", f"{FILE}:pair", "--input=x=real[batch,text]", "--input=y=real[batch,image]", "--fixed")
+    assert "Not followed: text = 96, image = 64 (--fixed)" in result.errors
+    model = archspec.loads(result.output)
+    assert not model.hyperparameters and model.params.total == 97 * 96 + 65 * 96 + 97 * 64
