@@ -188,7 +188,7 @@ def test_the_stand_in_agrees_with_torch_for_every_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_the_stand_in_agrees_with_torch_on_files_that_are_wrong(seed: int, tmp_path: Path) -> None:
     """Files with a line taken out or a number changed: the same tensors as in torch, or an error."""
     torch = pytest.importorskip("torch")

@@ -528,7 +528,7 @@ def test_every_expectation_is_checked(path: Path, copy: Path) -> None:
     assert all(model.expects for model in models)
     numbers = [expect.condition.right for model in models for expect in model.expects]
     for number in reversed(numbers):
-        changed = changed[: number.start] + str(number.value + 1) + changed[number.end :]
+        changed = f"{changed[: number.end]} + 1{changed[number.end :]}"
     try:
         target.write_text(changed, encoding="utf-8")
         found = pipeline.compile.check(str(target)).diagnostics

@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -69,7 +68,7 @@ def _factories(path: str, name: str, loaded: ModuleType) -> str | None:
 
 
 def call_factory(path: str, name: str, factory: Callable[..., object]) -> nn.Module:
-    """Return the module that a factory makes; a class in evaluation mode. Raises ArchError if it makes none."""
+    """Return the module that a factory makes, in evaluation mode. Raises ArchError if it makes none."""
     import_torch()
     import torch
 
@@ -80,8 +79,7 @@ def call_factory(path: str, name: str, factory: Callable[..., object]) -> nn.Mod
     with _beside(path):
         try:
             made = factory() if callable(factory) else None
-            called = factory.func if isinstance(factory, partial) else factory
-            if isinstance(called, type) and isinstance(made, torch.nn.Module):
+            if isinstance(made, torch.nn.Module):
                 made.eval()
         except Exception as problem:  # user code may raise anything
             raise _failed(path, problem) from problem

@@ -47,10 +47,7 @@ def build():
     return Net().eval()
 
 def variant(vocab=50, hidden=16, layers=3):
-    return Net(vocab, hidden, layers).eval()
-
-def training(hidden=16, layers=3):
-    return Net(50, hidden, layers)
+    return Net(vocab, hidden, layers)
 
 def other():
     return 3
@@ -89,7 +86,6 @@ SOURCES = [
     ["net.py:broken"],
     ["net.py", "--input", "idx=int[batch,seq]"],
     ["net.py", "--input", "ids=[batch,seq]"],
-    ["net.py:training", "--input", "ids=int[batch,seq]"],
     ["net.py:Failing", "--input", "x=real[1,2]"],
     ["net.py:Failing", "--input", "x=real[4,2]"],
     ["nothing:resnet18"],

@@ -81,7 +81,7 @@ def architecture_of_file(
     check_names(declared, module)
     free = {item.name: item.sizes for item in declared}
     whole = replace(_as_it_is(module, inputs), free=free)
-    if not fields or module.training:
+    if not fields:
         return None, whole
     stated = {names[key]: value for key, value in usual.items()}
     name = type(module).__name__
