@@ -165,14 +165,14 @@ class Expressions:
     def reach(self, address: nodes.Address) -> tuple[ast.expr, list[Module | ModuleTensor]]:
         """The code of something declared, however deep, and what it is: in other uses something else, perhaps."""
         scope = self.scope
-        parts = self.static.parts(address)
+        parts, numbers = self.static.parts(address), [*map(self._numbers, address.segments)]
         around, code = scope.context.all_places(scope.definition), None
         while True:
             for end, places in ((end, places) for end in range(1, len(parts) + 1) for places in around):
-                targets = places.found(parts[:end])
+                targets = places.found(parts[:end], numbers)
                 if targets:
                     place = places.place(parts[:end], code)
-                    code, parts = place.code, parts[end:]
+                    code, parts, numbers = place.code, parts[end:], numbers[end:]
                     break
             else:
                 scope.refuse("nothing is declared at this address in some uses", address)
@@ -182,6 +182,12 @@ class Expressions:
             if len(definitions) != 1:
                 scope.refuse("what is declared on the way to this address is not the same in every use", address)
             around = scope.context.all_places(definitions.pop())
+
+    def _numbers(self, segment: str | nodes.Expr | nodes.WordWithIndex) -> set[str]:
+        """The numbers that an index in an address has in the uses; none for a word."""
+        if isinstance(segment, str | nodes.WordWithIndex):
+            return set()
+        return {str(value) for value in self.static.statics(segment)}
 
     def _owned(self, node: nodes.ModuleDeclaration) -> tuple[ast.expr, list[Module | ModuleTensor]]:
         """The code of what a declaration makes, and what it is; what is merged is the base class."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from archspec.codegen.python.trees import apply, literal, method, name, py
@@ -112,13 +112,16 @@ class AttributePaths:
         """The addresses without numbers at which something is owned in some use."""
         return [pattern for pattern in self.members if "#" not in pattern]
 
-    def found(self, parts: Sequence[Part]) -> list[Module | ModuleTensor]:
-        """What is owned at an address in the uses; the numbers in it that are expressions may be any."""
+    def found(self, parts: Sequence[Part], numbers: Sequence[Collection[str]] = ()) -> list[Module | ModuleTensor]:
+        """What is owned at an address in the uses; parts of it that are expressions have these `numbers`, or any if
+        there are none.
+        """
         found: list[Module | ModuleTensor] = []
         is_word = any(isinstance(part, ast.JoinedStr) for part in parts)
         members = self.members.values() if is_word else [self.members.get(pattern_of(parts), {})]
         for words, targets in (item for group in members for item in group.items()):
-            if len(parts) == len(words) and all(map(_matches, parts, words)):
+            has_numbers = all(word in known for word, known in zip(words, numbers, strict=False) if known)
+            if len(parts) == len(words) and has_numbers and all(map(_matches, parts, words)):
                 found += [target for target in targets if not any(target is other for other in found)]
         return found
 

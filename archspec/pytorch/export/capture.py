@@ -40,6 +40,7 @@ from archspec.pytorch.passes.programs import (
     dtype_of,
     formula_of,
     guards_of,
+    input_names,
     is_node,
     nodes_of,
     numbers_of,
@@ -97,6 +98,7 @@ class Capture:
         self._values: dict[Node, object] = {}
         self._symbols: dict[str, Expression] = {}
         self._inputs = inputs
+        self._names = input_names(program)
         self._asserted = _asserted(program)
         self.least: dict[str, int] = {}
         self.most: dict[str, int] = {}
@@ -108,7 +110,7 @@ class Capture:
         rewrite_scatter(program)
         masks = rewrite_row_selection(program)
         for node in nodes_of(program.graph):
-            if node.op == "placeholder" and node.name in inputs:
+            if node.op == "placeholder" and self._names.get(node.name) in inputs:
                 self._bind(node)
             if loop_mark(node) == "begun" and node.args[2] == 0:
                 self._symbols[str(formula_of(node.meta["val"]))] = index("@0")
@@ -152,7 +154,7 @@ class Capture:
 
     def _bind(self, node: Node) -> None:
         """Name the symbols in the sizes of an input as in its type."""
-        for size, actual in zip(self._inputs[node.name].shape, node.meta["val"].shape, strict=True):
+        for size, actual in zip(self._inputs[self._names[node.name]].shape, node.meta["val"].shape, strict=True):
             if not isinstance(size, Polynomial):
                 continue
             formula = formula_of(actual)
@@ -261,7 +263,7 @@ class Capture:
             constant = stored[constants[node.name]]
             _check_values(constants[node.name], constant)
             return self._complex_constant(constant) if constant.is_complex() else self._constant(constant, type)
-        return self._input(node.name, type)
+        return self._input(self._names[node.name], type)
 
     def _input(self, name: str, type: Type) -> Value:
         return self._valued(self.arrays.stored("input", name, type.shape, type.dtype))

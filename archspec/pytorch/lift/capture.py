@@ -21,7 +21,7 @@ from archspec.pytorch.lift.statements.program import NO_SIZE_CHANGE, LiftedProgr
 from archspec.pytorch.lift.subject import Subject
 from archspec.pytorch.passes.intercepting import restore_attributes
 from archspec.pytorch.passes.iterations import trace_loops
-from archspec.pytorch.passes.programs import dtype_of, formula_of, nodes_of, tensor_of
+from archspec.pytorch.passes.programs import dtype_of, formula_of, input_names, nodes_of, tensor_of
 from archspec.pytorch.passes.rolling import roll_loops
 from archspec.pytorch.prove.state import changed_mode, modes_of
 from archspec.pytorch.values.arguments import UntranslatableError
@@ -197,7 +197,8 @@ def _check_modes(modes: Mapping[str, object], module: nn.Module) -> None:
 
 def _settled(program: ExportedProgram, types: Mapping[str, Type], sizes: Mapping[str, int]) -> dict[str, Type]:
     """Return types in which those dimensions are numbers for whose sizes alone a program was exported."""
-    nodes = {node.name: node for node in nodes_of(program.graph) if node.op == "placeholder"}
+    names = input_names(program)
+    nodes = {names.get(node.name): node for node in nodes_of(program.graph) if node.op == "placeholder"}
     fixed = {
         size
         for name, type in types.items()

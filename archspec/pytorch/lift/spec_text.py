@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 
 from archspec.core.algebra import Dim
 from archspec.pipeline.model import Model, get_compilation
-from archspec.pytorch.lift.notation.templates import Statement, Template, fill_gaps
+from archspec.pytorch.lift.notation.templates import Statement, Template, fill_gaps, fill_numbers
 from archspec.pytorch.lift.sizes.sizes import DefinitionParameters, Sizes
 from archspec.pytorch.lift.statements.program import LiftedProgram
 from archspec.pytorch.lift.values.stored import MAX_LISTED
@@ -140,7 +140,7 @@ def _definition(
 
 def _body(template: Template, head: DefinitionParameters, base: _Base | None) -> Iterator[str]:
     def text(item: str) -> str:
-        return fill_gaps(item, head.gaps, head.uses)
+        return fill_gaps(fill_numbers(item, head.numbers), head.gaps, head.uses)
 
     def forwarded(item: str) -> str:
         return base.forwarded(item) if base is not None else item

@@ -122,6 +122,13 @@ def decompose_program(
     return cast("_Program", program).run_decompositions({**composite})
 
 
+def input_names(program: ExportedProgram) -> dict[str, str]:
+    """Return the names of inputs by those of their placeholders, which PyTorch writes in lower case."""
+    placeholders = cast("Sequence[str]", program.graph_signature.user_inputs)
+    _, names = program.example_inputs or ((), placeholders)
+    return dict(zip(placeholders, names, strict=True))
+
+
 def guards_of(program: ExportedProgram) -> list[SymPyExpression]:
     """Return the relations of sizes that a program relies on, in the symbols that are left in it."""
     values = [node.meta.get("val") for node in nodes_of(program.graph) if node.op == "placeholder"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import takewhile
 
 from archspec.pytorch.values.arguments import UntranslatableError
@@ -45,8 +45,10 @@ def role_of_address(address: str) -> str | None:
     return None
 
 
-def role_statements(kind: str, layers: Sequence[str], owns: bool) -> list[str]:
-    """Return the statements that give roles to layers with these addresses, or to everything that a block `owns`."""
+def role_statements(kind: str, layers: Sequence[str], owns: bool, written: Callable[[str], str]) -> list[str]:
+    """Return the statements that give roles to layers with these addresses, which are `written` in them, or to
+    everything that a block `owns`.
+    """
     own = role_of_class(kind)
     if own is not None:
         return [f"role {own}"] if owns else []
@@ -57,7 +59,7 @@ def role_statements(kind: str, layers: Sequence[str], owns: bool) -> list[str]:
             role = "feed_forward"
         if role is not None:
             found.setdefault(role, []).append(address)
-    return [f"role {role} for {', '.join(addresses)}" for role, addresses in found.items()]
+    return [f"role {role} for {', '.join(map(written, addresses))}" for role, addresses in found.items()]
 
 
 KEYWORDS = frozenset(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from archspec.core.algebra import Expression, Polynomial, substitute
 from archspec.pytorch.lift.notation.conditions import Size, Varying
+from archspec.pytorch.lift.notation.notation import quote_address
 from archspec.pytorch.values.numbers import MAY_BE_ONE, literal
 from archspec.pytorch.values.values import Setting
 
@@ -16,6 +17,9 @@ GAP = "\x00"
 
 USE = "\x01"
 """Stands on both sides of the number of a use of another definition."""
+
+PLACE = "\x06"
+"""Stands on both sides of a number in an address, behind its place among those of the definition."""
 
 SETTINGS, SETTING, SWITCH, END = "\x02", "\x03", "\x04", "\x05"
 """Stand before settings, between two of them, after the name of one that may have its usual value, and after them."""
@@ -26,6 +30,9 @@ DEFAULT_SETTINGS = ("none", "false")
 NUMBER = re.compile(r"(?<![\w.])(?<!\*\*)(?<!\*\* )[0-9]+(?![\w.])")
 """A number in a formula that is neither an exponent nor part of a name."""
 
+
+NUMBERED = re.compile(rf"\.{PLACE}([0-9]+) ([0-9]+){PLACE}")
+"""A number in an address, with its place."""
 
 OPTIONAL = " = none"
 """Stands after the shape of an input that may be left out."""
@@ -107,6 +114,8 @@ class Gaps:
         self.uses: list[int] = []
         self.inside: list[tuple[int, ...]] = []
         self.starts: list[int] = []
+        self.numbered = 0
+        """How many numbers in addresses there are."""
         self.renamed: dict[str, Expression] = {}
         self.joint: dict[Polynomial, Polynomial] = {}
         """Sizes that are one dimension here, as their parts are in no statement."""
@@ -117,9 +126,19 @@ class Gaps:
         self.hints.append(hint)
         return f"{GAP}{len(self.values) - 1}{GAP}"
 
-    def forget(self, count: int) -> None:
+    def address(self, address: str) -> str:
+        """Return an address in the notation of the language, whose numbers may follow sizes."""
+
+        def number(match: re.Match[str]) -> str:
+            self.numbered += 1
+            return f"{PLACE}{self.numbered - 1} {match[0]}{PLACE}"
+
+        return re.sub(r"(?<=\.)[0-9]+(?![^.\[])", number, quote_address(address))
+
+    def forget(self, count: int, numbered: int) -> None:
         """Forget all numbers but the first ones, as what has them is not written."""
         del self.values[count:], self.hints[count:]
+        self.numbered = numbered
 
     def number(self, value: Setting, hint: str = "") -> str:
         """Return the text of a number: a gap, unless it is part of the structure."""
@@ -159,6 +178,35 @@ class Gaps:
         self.uses.append(definition)
         self.inside.append(tuple(rows))
         return f"{USE}{len(self.uses) - 1}{USE}"
+
+
+def numbers_of(template: Template) -> list[tuple[str, int]]:
+    """Return the places of the numbers in addresses, and these numbers."""
+    texts = [text for item in template.statements for text in (item.source, *item.steps, item.text)]
+    return [(place, int(number)) for text in texts for place, number in NUMBERED.findall(text)]
+
+
+def without_numbers(template: Template) -> Template:
+    """Return a template without the numbers in addresses, which may differ between sizes."""
+
+    def without(text: str) -> str:
+        return NUMBERED.sub("", text)
+
+    statements = [
+        Statement(item.names, without(item.source), tuple(map(without, item.steps)), without(item.text))
+        for item in template.statements
+    ]
+    return replace(template, statements=tuple(statements))
+
+
+def fill_numbers(text: str, numbers: Mapping[str, str]) -> str:
+    """Return a text with formulas for the numbers in addresses, by their places."""
+
+    def fill(match: re.Match[str]) -> str:
+        found = numbers[match[1]]
+        return f".{found}" if found.isdigit() else f"[{found}]"
+
+    return NUMBERED.sub(fill, text)
 
 
 def _is_call(text: str) -> bool:

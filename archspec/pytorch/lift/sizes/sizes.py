@@ -10,7 +10,7 @@ from typing import NamedTuple
 from archspec.ir.ops import OPS
 from archspec.pytorch.lift.notation.conditions import Size, Varying, conditions
 from archspec.pytorch.lift.notation.names import Names, definition_names
-from archspec.pytorch.lift.notation.templates import Definition
+from archspec.pytorch.lift.notation.templates import Definition, Template, numbers_of, without_numbers
 from archspec.pytorch.lift.sizes.evidence import Evidence
 from archspec.pytorch.lift.sizes.expressions import Expressions, FieldExpression, Pair
 from archspec.pytorch.lift.statements.program import LiftedProgram
@@ -47,6 +47,8 @@ class DefinitionParameters:
     """The hyperparameters that differ between instances, with their values."""
     gaps: list[str] = field(default_factory=list[str])
     uses: list[str] = field(default_factory=list[str])
+    numbers: dict[str, str] = field(default_factory=dict[str, str])
+    """The texts of the numbers in addresses, by their places."""
 
 
 def _together(values: Sequence[Size], start: int) -> Size:
@@ -117,6 +119,12 @@ class Sizes:
             named = [f"{name} = {found}" for name, found in given if name != found]
             listed = ["..", *named] if has_same else _arguments(given)
             head.uses.append(f"{inner.name}({', '.join(listed)})" if listed else inner.name)
+        numbers = numbers_of(definition.template)
+        others = numbers if other is None else numbers_of(other.template)
+        for (place, first), (_, second) in zip(numbers, others, strict=True):
+            is_same = first == second
+            found = str(first) if is_same else self._one(number, taken, fields, "layers", first, second, part)
+            head.numbers[place] = found
         head.fields = sorted(fields, key=lambda name: self.order.index(name) if name in self.order else len(self.order))
 
     def _part(self, definition: Definition, other: Definition | None) -> str:
@@ -310,7 +318,11 @@ def _only_parts(fields: Mapping[str, Pair], parts: Sequence[str]) -> dict[object
 def first_difference(program: LiftedProgram, other: LiftedProgram) -> Definition | None:
     """Return the first definition that is different in the other program, in more than sizes."""
     pairs = zip_longest(program.definitions, other.definitions)
-    return next((a or b for a, b in pairs if a is None or b is None or a.template != b.template), None)
+    return next((a or b for a, b in pairs if a is None or b is None or not _are_alike(a.template, b.template)), None)
+
+
+def _are_alike(first: Template, second: Template) -> bool:
+    return first == second or without_numbers(first) == without_numbers(second)
 
 
 def _unlike(definition: Definition) -> SizeDependenceError:

@@ -24,7 +24,6 @@ from archspec.pytorch.lift.notation.notation import (
     SWITCHES,
     conditional_text,
     count_of_results,
-    quote_address,
 )
 from archspec.pytorch.lift.notation.templates import END, OPTIONAL, SETTING, SETTINGS, Gaps, Statement, Template
 from archspec.pytorch.lift.statements.chains import Chains
@@ -175,15 +174,15 @@ class BodyWriter:
         values = [step for value in self.chains.values for step in value.steps]
         has_layers = any(value.is_module for value in values)
         roles = self.roles(bool(self.facts.owned) or has_layers)
-        ties = [f"tie {quote_address(alias)} = {quote_address(counted)}" for alias, counted in self.facts.ties]
+        ties = [f"tie {self.gaps.address(alias)} = {self.gaps.address(counted)}" for alias, counted in self.facts.ties]
         self.statements = [Statement(text=text) for text in (*ties, *roles)]
         for address, modifiers, shape, several in stacked(self.facts.owned):
-            text = f"{quote_address(address)}: {modifiers} {self.gaps.number(shape, 'size')}"
+            text = f"{self.gaps.address(address)}: {modifiers} {self.gaps.number(shape, 'size')}"
             text += f" for i in {self.gaps.span(0, several)}" if several is not None else ""
             self.statements.append(Statement(text=text))
         for value, path, is_declared in self.facts.lent:
             condition = self.gaps.condition(is_declared, f"has_{value.address.rpartition('.')[2]}")
-            address = quote_address(relative(value.address, path))
+            address = self.gaps.address(relative(value.address, path))
             text = f"{address}: {self._layer(value)} if {condition}"
             self.statements.append(Statement(text=text))
         self._declare_shared()
@@ -208,14 +207,14 @@ class BodyWriter:
     def roles(self, owns: bool) -> list[str]:
         """Return the statements that give roles to layers, or to everything that the definition `owns`."""
         layers = [
-            self._address(value)
+            self._path(value)
             for value in self.chains.values
             if value.kind == "layer"
             and value.op not in NONE
             and value not in self.runs
             and not self._is_borrowed(value)
         ]
-        return role_statements(self.body.frame.kind, list(dict.fromkeys(layers)), owns)
+        return role_statements(self.body.frame.kind, list(dict.fromkeys(layers)), owns, self.gaps.address)
 
     def _input(self, name: str, value: Value) -> tuple[str, str, str]:
         return name, value.dtype, self._shape(value) + (OPTIONAL if value in self.facts.masks else "")
@@ -254,11 +253,11 @@ class BodyWriter:
 
     def _all_returned(self) -> list[str]:
         """Return several outputs as expressions, or as names if they are too long for one line."""
-        numbers = len(self.gaps.values)
+        written = len(self.gaps.values), self.gaps.numbered
         found = [self.argument(value) for value in self.body.outputs]
         if len(", ".join(found)) <= MAX_RETURN_LENGTH:
             return found
-        self.gaps.forget(numbers)
+        self.gaps.forget(*written)
         for value in self.body.outputs:
             if value not in self.called and value.op not in UNCOUNTED_OPERATIONS:
                 self.bind(value)
@@ -273,7 +272,7 @@ class BodyWriter:
             path = run.address if run is not None else value.address
             if (run is not None and run.is_shared) or self._lends(value):
                 self._declare(value)
-                text = f"{quote_address(relative(path, self.body.path))}: {self._layer(value)}"
+                text = f"{self.gaps.address(relative(path, self.body.path))}: {self._layer(value)}"
                 if run is not None and not run.is_shared:
                     text += self._loop(run)
                 self.statements.append(Statement(text=text))
@@ -325,7 +324,7 @@ class BodyWriter:
         if value in self.called:
             return self.called[value]
         if value.op == "tensor":
-            return f".{quote_address(relative(value.address, self.body.path))}"
+            return f".{self.gaps.address(relative(value.address, self.body.path))}"
         return self.expression(value, precedence)
 
     def expression(self, value: Value, precedence: int = 0) -> str:
@@ -381,7 +380,7 @@ class BodyWriter:
     def _alternatives(self, value: Value, run: LayerRun) -> str:
         """Return the layer of an iteration as conditionals, or its arguments if there is only one layer."""
         self._declare(value)
-        address = quote_address(relative(run.address, self.body.path))
+        address = self.gaps.address(relative(run.address, self.body.path))
         tests = [self.gaps.condition(test, "i") for test in branches_of(run.kinds, run.start)]
         sorts = [run.of_kind(kind) for kind in range(len(tests) + 1)]
         found = [[self.definition(item) for item in items] for items in sorts]
@@ -429,9 +428,13 @@ class BodyWriter:
         return self.runs.get(value) or self.facts.looped.get(value)
 
     def _address(self, value: Value) -> str:
+        """Return the address of a layer or block in the notation of the language."""
+        return self.gaps.address(self._path(value))
+
+    def _path(self, value: Value) -> str:
         """Return the address of a layer or block, with the index of the loop that it is in."""
         run = self._run(value)
-        return quote_address(relative(run.address if run is not None else value.address, self.body.path))
+        return relative(run.address if run is not None else value.address, self.body.path)
 
     def _layer(self, value: Value) -> str:
         """Return what is at the address of a layer or block."""
