@@ -97,9 +97,9 @@ def _write_spec(subject: Subject, optional: bool, loops: bool) -> str:
     try:
         return _spec(subject, first, optional, loops)
     except UntranslatableError as problem:
-        if (first.outputs.has_loops or first.program.has_loops) and not isinstance(
-            problem, SizeDependenceError | TooLargeToRunError
-        ):
+        has_loops = first.outputs.has_loops or first.program.has_loops
+        is_of_sizes = isinstance(problem, SizeDependenceError | TooLargeToRunError)
+        if (has_loops and not is_of_sizes) or first.program.has_progressions:
             raise LoopError(str(problem)) from problem
         raise
 

@@ -477,3 +477,69 @@ class Vit(nn.Module):
 
 def vit(size=224, patch=16, dim=192, depth=12, heads=3, ratio=4.0, classes=1000, qkv_bias=True, qk_norm=False):
     return Vit(size, patch, dim, depth, heads, ratio, classes, qkv_bias, qk_norm).eval()
+
+
+class Numbered(nn.Module):
+    """One list of all layers: the numbers of the last ones follow the depth. The input has a capital letter."""
+
+    def __init__(self, vocab, dim, depth):
+        super().__init__()
+        blocks = [SparseNorm(dim) for _ in range(depth)]
+        self.net = nn.Sequential(nn.Embedding(vocab, dim), *blocks, Scale(dim), nn.Linear(dim, vocab, bias=False))
+        self.net[-1].weight = self.net[0].weight
+
+    def forward(self, Ids):
+        return self.net(Ids)
+
+
+class SparseNorm(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.norm, self.fc = nn.LayerNorm(dim), nn.Linear(dim, dim)
+
+    def forward(self, x):
+        return x + F.gelu(self.fc(self.norm(x)))
+
+
+class Scale(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.gamma = nn.Parameter(torch.ones(dim))
+
+    def forward(self, x):
+        return x * self.gamma
+
+
+def numbered(vocab=60, dim=16, depth=2):
+    return Numbered(vocab, dim, depth)
+
+
+class Dilated(nn.Module):
+    def __init__(self, before, channels, kernel, dilation):
+        super().__init__()
+        self.padding = (kernel - 1) * dilation
+        self.conv1 = nn.Conv1d(before, channels, kernel, padding=self.padding, dilation=dilation)
+        self.conv2 = nn.Conv1d(channels, channels, kernel, padding=self.padding, dilation=dilation)
+        self.skip = nn.Conv1d(before, channels, 1) if before != channels else None
+
+    def forward(self, x):
+        y = F.relu(self.conv1(x)[:, :, : -self.padding])
+        y = F.relu(self.conv2(y)[:, :, : -self.padding])
+        return F.relu(y + (x if self.skip is None else self.skip(x)))
+
+
+class Temporal(nn.Module):
+    """Dilations, and the paddings for them, double from layer to layer."""
+
+    def __init__(self, features, channels, levels, kernel, classes):
+        super().__init__()
+        befores = [features, *[channels] * (levels - 1)]
+        self.net = nn.Sequential(*[Dilated(before, channels, kernel, 2**i) for i, before in enumerate(befores)])
+        self.out = nn.Linear(channels, classes)
+
+    def forward(self, x):
+        return self.out(self.net(x.transpose(1, 2)).transpose(1, 2))
+
+
+def temporal(features=4, channels=16, levels=3, kernel=3, classes=5):
+    return Temporal(features, channels, levels, kernel, classes)

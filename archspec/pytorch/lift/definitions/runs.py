@@ -9,7 +9,7 @@ from itertools import groupby, pairwise
 from typing import NamedTuple, cast
 
 from archspec.core.algebra import Dim, symbol
-from archspec.pytorch.lift.notation.conditions import is_regular
+from archspec.pytorch.lift.notation.conditions import Varying, is_regular, progressions
 from archspec.pytorch.values.numbers import ABSENT
 from archspec.pytorch.values.values import Value
 
@@ -84,10 +84,10 @@ def _leaves(key: object) -> Iterator[object]:
 
 
 def find_layer_runs(
-    values: Sequence[Value], outputs: Sequence[Value], key: Callable[[Value], Hashable], path: str
+    values: Sequence[Value], outputs: Sequence[Value], key: Callable[[Value], Hashable], path: str, progress: bool
 ) -> dict[Value, LayerRun]:
     """Return the runs among the values of a body, at the address `path`, by their last value. Layers with equal keys
-    only differ in numbers.
+    only differ in numbers. Numbers in keys may `progress` from layer to layer.
     """
     uses = Counter([operand for value in values for operand in value.operands] + list(outputs))
     found: dict[Value, LayerRun] = {}
@@ -96,6 +96,7 @@ def find_layer_runs(
     chains = [*_chains(values, uses, _succeeds)]
     for chain in [[*part] for whole in chains for _, part in groupby(whole, _pattern)]:
         run = _alternating(_of_two_kinds(chain, key), key, uses) if len(chain) > 1 else None
+        run = run or (_progressing(chain, key, uses) if progress else None)
         if run is not None:
             inside = set(run.values)
             found = {last: other for last, other in found.items() if last not in inside} | {run.values[-1]: run}
@@ -153,6 +154,30 @@ def _alternating(chain: list[Value], key: Callable[[Value], Hashable], uses: Map
     if len(order) > 2 and len({sort[0] for sort in sorts}) > 1:  # a step has at most two layers
         return None
     return LayerRun(chain[:length], address, start, _slices(chain[:length], start, uses), kinds)
+
+
+def _progressing(
+    chain: Sequence[Value], key: Callable[[Value], Hashable], uses: Mapping[Value, int]
+) -> LayerRun | None:
+    """Return the run of the last blocks of a chain, whose numbers are progressions, or the same in all."""
+    for first in range(len(chain) - 1):
+        values = chain[first:]
+        types = {(each.shape, each.dtype) for value in values for each in (value, value.operands[0])}
+        address, start, length = address_pattern([value.address for value in values])
+        given = [_shared_arguments(value, turn, uses) for turn, value in enumerate(values, start)]
+        is_run = len(types) == 1 and "[" in address and length == len(values) and all(own == given[0] for own in given)
+        if is_run and _progress([key(value) for value in values], start):
+            return LayerRun([*values], address, start, _slices(values, start, uses))
+    return None
+
+
+def _progress(keys: Sequence[Hashable], start: int) -> bool:
+    """Whether the keys of blocks, which begin with their definitions, differ in progressions alone."""
+    rows = [[*_leaves(key)] for key in keys]
+    if len({(row[0], len(row)) for row in rows}) > 1:
+        return False
+    columns = zip(*rows, strict=True)
+    return all(len({*column}) == 1 or any(progressions(Varying(column, start))) for column in columns)
 
 
 def _shared_arguments(value: Value, index: int, uses: Mapping[Value, int]) -> list[object]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias, cast
 
 
 class Varying(NamedTuple):
@@ -29,6 +30,38 @@ class Varying(NamedTuple):
         """Whether there is one value where a condition holds, and another one where it does not."""
         yes, no = self.where(holds, True), self.where(holds, False)
         return len(yes) <= 1 and len(no) <= 1 and not yes & no
+
+
+class Progression(NamedTuple):
+    """Integers each of which is the one before it times a number, or plus one: a function of the index of a loop."""
+
+    start: int
+    """The value at index 0, which there may be none of."""
+    step: int
+    is_geometric: bool
+
+    def text(self, start: str, step: str) -> str:
+        """Return the function, given the texts of both numbers."""
+        if self.is_geometric:
+            return f"{step} ** i" if start == "1" else f"{start} * {step} ** i"
+        step = "i" if step == "1" else f"{step} * i"
+        return step if start == "0" else f"{start} + {step}"
+
+
+def progressions(varying: Varying) -> Iterator[Progression]:
+    """Yield the progressions that values are."""
+    values, start = varying
+    if len({*values}) < 2 or not all(type(value) is int and value > 0 for value in values):
+        return
+    integers = cast("tuple[int, ...]", values)
+    pairs = [*pairwise(integers)]
+    (first, second), *_ = pairs
+    ratio, difference = second // first, second - first
+    first_of_ratio = first // ratio**start if ratio > 1 else 0
+    if ratio > 1 and first_of_ratio * ratio**start == first and all(b == a * ratio for a, b in pairs):
+        yield Progression(first_of_ratio, ratio, True)
+    if difference > 0 and first >= difference * start and all(b == a + difference for a, b in pairs):
+        yield Progression(first - difference * start, difference, False)
 
 
 Size: TypeAlias = int | float | str | Varying

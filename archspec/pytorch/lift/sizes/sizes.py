@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import product, zip_longest
 from typing import NamedTuple
 
 from archspec.ir.ops import OPS
-from archspec.pytorch.lift.notation.conditions import Size, Varying, conditions
+from archspec.pytorch.lift.notation.conditions import Progression, Size, Varying, conditions, progressions
 from archspec.pytorch.lift.notation.names import Names, definition_names
 from archspec.pytorch.lift.notation.templates import Definition, Template, numbers_of, without_numbers
 from archspec.pytorch.lift.sizes.evidence import Evidence
@@ -160,7 +160,13 @@ class Sizes:
             self._seconds[number][name] = other or column
             return name
         if isinstance(column[0], Varying):
-            sides = self._sides(column[0], other[0] if other is not None else None)
+            second = other[0] if other is not None else None
+            progression = _progression(column[0], second)
+            if progression is not None:
+                pairs = zip(*progression, strict=True)
+                start, step = [self._one(number, taken, fields, hint, *pair, part) for pair in [*pairs][:2]]
+                return progression[0].text(*[text if text.isalnum() else f"({text})" for text in (start, step)])
+            sides = self._sides(column[0], second)
             texts = [self._one(number, taken, fields, hint, *pair, part) for pair in sides.values]
             return _chosen(sides.condition, *texts)
         return self._one(number, taken, fields, hint, column[0], None if other is None else other[0], part)
@@ -251,6 +257,16 @@ class Sizes:
     def seconds(self) -> dict[str, float | None]:
         """Return the values of the hyperparameters in the module with other sizes."""
         return {name: self.expressions.fields[name][1] for name in self.heads[-1].fields}
+
+
+def _progression(values: Varying, others: Size | None) -> tuple[Progression, Progression] | None:
+    """Return the progressions of a number in two modules, of which only the second shows what two values are."""
+    second = others if isinstance(others, Varying) else values
+    for one, other in product(progressions(values), progressions(second)):
+        is_alike = one.is_geometric == other.is_geometric and (not one.is_geometric or one.step == other.step)
+        if is_alike and max(len(values.values), len(second.values)) > 2:
+            return one, other
+    return None
 
 
 class _Sides(NamedTuple):

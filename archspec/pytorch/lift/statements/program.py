@@ -47,6 +47,8 @@ class LiftedProgram:
     dims: dict[str, None] = field(default_factory=dict[str, None])
     has_loops: bool = False
     """Whether there are loops over layers."""
+    has_progressions: bool = False
+    """Whether numbers progress in them from layer to layer."""
     free: set[str] = field(default_factory=set[str])
     """The classes whose definitions are for any number of tokens, though the module is for one."""
 
@@ -92,11 +94,14 @@ def build_program(
         names = _input_names(body, recording, signatures, sizes, taken, masks)
         _order(body, call, names)
         key = partial(_key, program, found, partial(stored.frozen, path=body.path))
-        runs = find_layer_runs(body.values(), body.outputs, key, body.path)
+        runs = find_layer_runs(body.values(), body.outputs, key, body.path, loops)
         looped = (
             rewrite_layer_loops(body, key, [value for run in runs.values() for value in run.values]) if loops else {}
         )
         program.has_loops |= bool(looped)
+        program.has_progressions |= any(
+            not run.kinds and len({key(value) for value in run.values}) > 1 for run in runs.values()
+        )
         facts = WritingContext(
             body,
             runs,
