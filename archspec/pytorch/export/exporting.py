@@ -22,7 +22,7 @@ from archspec.pytorch.passes.intercepting import (
     use_triangular_solver,
 )
 from archspec.pytorch.passes.known_numbers import known_number_mode, symbolic_flags, symbolic_len
-from archspec.pytorch.passes.own_operations import embedding_bag_mode, recurrent_layer_mode
+from archspec.pytorch.passes.own_operations import embedding_bag_mode, recurrent_layer_mode, whole_window_mode
 from archspec.pytorch.passes.precision import with_epsilon_of
 from archspec.pytorch.passes.programs import (
     allow_size_one,
@@ -128,6 +128,7 @@ def export_module(
             for mode in (
                 recurrent_layer_mode(),
                 embedding_bag_mode(),
+                whole_window_mode(),
                 disable_mask_detection(),
                 known_number_mode(module),
                 symbolic_len(module),

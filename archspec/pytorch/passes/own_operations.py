@@ -2,13 +2,16 @@
 
     # before                                                        # after
     embedding_bag(table, reshape(ids, [-1]), arange(0, m, n), ...)  sum(embedding(table, ids), [1])  embedding_bag_mode
+    max_pool1d(x, sym_size(x, 2))                                 amax(x, [2], keepdim=True)      whole_window_mode
     gru(x, state, weights, ...), for sequences of 7 tokens          archspec.gru(x, state, weights, ...), for any length
 
-`nn.EmbeddingBag` needs the first (click models such as DLRM); `nn.LSTM`, `nn.GRU` and `nn.RNN` need the second.
+`nn.EmbeddingBag` needs the first (click models such as DLRM); convolutional networks that pool over all of a text or
+image, as in `max_pool1d(x, x.size(2))`, need the second; `nn.LSTM`, `nn.GRU` and `nn.RNN` need the third.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
@@ -44,6 +47,34 @@ def _looked_up(func: Function, args: Sequence[object], named: Mapping[str, objec
     rows = torch.nn.functional.embedding(ids, weight)
     mode = str(named["mode"])
     return rows.amax(1) if mode == "max" else getattr(rows, mode)(1)
+
+
+# Pooling in one window over all positions, as a reduction: `torch.export` fixes the sizes of windows.
+
+POOLING = re.compile(r"(max|avg)_pool([123])d")
+
+
+def whole_window_mode() -> AbstractContextManager[object]:
+    """Return the mode in which pooling in a single window, whose size is that of a tensor, is a maximum or a mean."""
+    return intercept_mode(_reduced)
+
+
+def _reduced(func: Function, args: Sequence[object], named: Mapping[str, object]) -> object:
+    kind = POOLING.fullmatch(getattr(func, "__name__", ""))
+    names = ("input", "kernel_size", "stride", "padding", "dilation" if kind and kind[1] == "max" else "ceil_mode")
+    given = {**dict(zip(names, args, strict=False)), **named}
+    usual = {"padding": 0, "dilation": 1, "return_indices": False, "divisor_override": None}
+    is_plain = len(args) <= len(names) and all(given.get(name, value) == value for name, value in usual.items())
+    if kind is None or not is_plain:
+        return func(*args, **named)
+    count = int(kind[2])
+    x = cast("Tensor", given["input"])
+    window = as_list(given["kernel_size"])
+    sizes = [str(size) for size in window * (1 if len(window) > 1 else count)]
+    if all(isinstance(size, int) for size in window) or sizes != [*map(str, x.shape[-count:])]:
+        return func(*args, **named)
+    axes = [*range(-count, 0)]
+    return x.amax(axes, keepdim=True) if kind[1] == "max" else x.mean(axes, keepdim=True)
 
 
 NAMESPACE = "archspec"

@@ -50,7 +50,7 @@ def largest_error(
     all_numbers: bool = True,
 ) -> float | None:
     """Return the largest relative difference of outputs for random tensors and inputs; None for a model with more than
-    `most` parameters.
+    `most` parameters, and where no element of an output is a number.
 
     `fixed` has sizes of dimensions that are not to be chosen. If not `all_numbers`, only those elements are compared
     that are numbers in both: where a mask hides everything, attention of PyTorch is 0, and a softmax is no number.
@@ -60,7 +60,7 @@ def largest_error(
     assert body.module is not None
     if body.module.total > most:
         return None
-    error = 0.0
+    error, is_known = 0.0, False
     for start in (3,) if fixed else (3, 4):
         sizes = {**example_sizes(body, start), **fixed}
         values = _values(body, sizes, torch.Generator().manual_seed(start), GAINS[start])
@@ -70,9 +70,10 @@ def largest_error(
             if all_numbers and not torch.equal(a.isnan(), b.isnan()):
                 return float("inf")
             known = ~(a.isnan() | b.isnan())
+            is_known |= bool(known.any()) or not known.numel()
             is_real = a.is_floating_point() or b.is_floating_point()
             error = max(error, _difference(a.double().where(known, 0.0), b.double().where(known, 0.0), is_real))
-    return error
+    return error if is_known else None
 
 
 def _difference(a: torch.Tensor, b: torch.Tensor, is_real: bool) -> float:
@@ -89,8 +90,14 @@ def _difference(a: torch.Tensor, b: torch.Tensor, is_real: bool) -> float:
     return float(found.where(a != b, 0.0).nan_to_num(float("inf")).max())
 
 
+VARIANCE = "running_var"
+"""How the names of the variances of batch norms end."""
+
+
 def _values(body: Body, sizes: Mapping[str, int], generator: torch.Generator, gain: float) -> Values:
-    """Random values: 0 and 1 for integers, beginning with 1, so that masks hide something but not everything."""
+    """Random values: 0 and 1 for integers, beginning with 1, so that masks hide something but not everything; none
+    below 0 for variances of batch norms, with which all outputs would be no numbers.
+    """
     import torch
 
     assert body.module is not None
@@ -107,7 +114,8 @@ def _values(body: Body, sizes: Mapping[str, int], generator: torch.Generator, ga
     for name, (weight, _) in iter_tensors(body.module):
         if weight.kind != "const":
             spread = gain * _summands(weight.shape) ** -0.5 if len(weight.shape) > 1 else 0.5
-            values["tensor", canonical_name(body.module, name)] = drawn(weight.shape, weight.type.dtype, spread)
+            tensor = drawn(weight.shape, weight.type.dtype, spread)
+            values["tensor", canonical_name(body.module, name)] = tensor.abs() if name.endswith(VARIANCE) else tensor
     for name, type in body.inputs:
         shape = [size.at(sizes) if isinstance(size, Polynomial) else size for size in type.shape]
         values["input", name] = drawn(shape, type.dtype)

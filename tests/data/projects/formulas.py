@@ -541,5 +541,5 @@ class Temporal(nn.Module):
         return self.out(self.net(x.transpose(1, 2)).transpose(1, 2))
 
 
-def temporal(features=4, channels=16, levels=3, kernel=3, classes=5):
+def dilated(features=4, channels=16, levels=3, kernel=3, classes=5):
     return Temporal(features, channels, levels, kernel, classes)

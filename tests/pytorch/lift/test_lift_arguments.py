@@ -42,7 +42,7 @@ MODELS: dict[str, tuple[str, dict[str, tuple[int, ...]]]] = {
     "sparse": ("x=real[batch,seq,dim]", {"dim": (5, 30), "ffn": (7, 50), "depth": (1, 4)}),
     "vit": ("image=real[batch,3,size,size]", {"size": (16, 32), "patch": (4, 8), "dim": (12, 24), "depth": (1, 3)}),
     "numbered": ("Ids=int[batch,seq]", {"vocab": (50, 90), "dim": (5, 30), "depth": (1, 5)}),
-    "temporal": (
+    "dilated": (
         "x=real[batch,seq,features]",
         {"features": (3, 5), "channels": (8, 20), "levels": (2, 5), "kernel": (2, 5), "classes": (3, 7)},
     ),

@@ -115,6 +115,23 @@ def norm(function: Callable[[Any, Any], Any], count: int) -> Any:
     return partial(Norm, function, *[(6,)] * count), X
 
 
+class Rounded(nn.Module):
+    """What is rounded is a number only if variances are positive."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm1d(5)
+
+    def forward(self, x: Any) -> Any:
+        x = self.norm(x)
+        return x + (torch.floor(x) - x).detach()
+
+
+def pooled(x: Any) -> Any:
+    x = x.transpose(1, 2)
+    return F.max_pool1d(x, x.size(2)) + F.avg_pool1d(x, x.size(2))
+
+
 class OfImages(Norm):
     def __init__(self, norm: Callable[[Any, Any], Any], *shapes: tuple[int, ...]) -> None:
         super().__init__(norm, *shapes)
@@ -133,6 +150,7 @@ CASES = {
     "pairs stacked": ((lambda: Rotated(stacked)), TOKENS),
     "pairs as complex numbers": ((lambda: Rotated(as_complex)), TOKENS),
     "pairs interleaved": ((lambda: Rotated(interleaved)), TOKENS),
+    "a batch norm, rounded": (Rounded, X),
     "halves backwards": ((lambda: Rotated(backwards)), TOKENS),
 }
 
@@ -149,6 +167,7 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "mish": ((lambda x: x * torch.tanh(F.softplus(x))), X[0]),
     "relu2": ((lambda x: torch.clamp(x, min=0) ** 2), X[0]),
     "a rounded value with the gradient of the value": ((lambda x: x + (torch.floor(x) - x).detach()), X[0]),
+    "pooling in one window": (pooled, X[0]),
     "a variable with the name of a size": (named_as_a_size, X[0]),
     "no quick_gelu: another factor": ((lambda x: x * torch.sigmoid(1.7 * x)), X[0]),
 }
