@@ -36,6 +36,9 @@ PROJECTION = (
 LONGEST_START = 60
 """The limit on the seconds from opening the playground to the first count: idle machines need less than a tenth."""
 
+LONGEST_BUILD = 1800
+"""The limit on the seconds that a process waits for the site that another one builds."""
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(find_spec("material") is None, reason="the extra `docs` is not installed"),
@@ -66,11 +69,23 @@ class Elements(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site; the variable SITE_FOR_TESTS names one that has been built."""
+    """The site, which one process builds for all; the variable SITE_FOR_TESTS names one that has been built."""
     if built := os.environ.get("SITE_FOR_TESTS"):
         return Path(built)
-    folder = tmp_path_factory.mktemp("site")
-    subprocess.run([sys.executable, ROOT / "website" / "build.py", "-o", folder], check=True, cwd=folder)
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    folder, status = shared / "site", shared / "site-status"
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        deadline = time.monotonic() + LONGEST_BUILD
+        while not status.exists() and time.monotonic() < deadline:
+            time.sleep(1)
+    else:
+        build = subprocess.run([sys.executable, ROOT / "website" / "build.py", "-o", folder], cwd=folder)
+        (shared / "site-ended").write_text(str(build.returncode))
+        (shared / "site-ended").replace(status)
+    assert status.read_text() == "0"
     return folder
 
 
