@@ -61,20 +61,19 @@ def whole_window_mode() -> AbstractContextManager[object]:
 
 def _reduced(func: Function, args: Sequence[object], named: Mapping[str, object]) -> object:
     kind = POOLING.fullmatch(getattr(func, "__name__", ""))
-    names = ("input", "kernel_size", "stride", "padding", "dilation" if kind and kind[1] == "max" else "ceil_mode")
+    if kind is None:
+        return func(*args, **named)
+    is_largest, count = kind[1] == "max", int(kind[2])
+    names = ("input", "kernel_size", "stride", "padding", "dilation" if is_largest else "ceil_mode")
     given = {**dict(zip(names, args, strict=False)), **named}
     usual = {"padding": 0, "dilation": 1, "return_indices": False, "divisor_override": None}
-    is_plain = len(args) <= len(names) and all(given.get(name, value) == value for name, value in usual.items())
-    if kind is None or not is_plain:
-        return func(*args, **named)
-    count = int(kind[2])
-    x = cast("Tensor", given["input"])
-    window = as_list(given["kernel_size"])
+    x, window = cast("Tensor", given["input"]), as_list(given["kernel_size"])
     sizes = [str(size) for size in window * (1 if len(window) > 1 else count)]
-    if all(isinstance(size, int) for size in window) or sizes != [*map(str, x.shape[-count:])]:
+    is_whole = not all(isinstance(size, int) for size in window) and sizes == [*map(str, x.shape[-count:])]
+    if not is_whole or len(args) > len(names) or any(given.get(name, value) != value for name, value in usual.items()):
         return func(*args, **named)
     axes = [*range(-count, 0)]
-    return x.amax(axes, keepdim=True) if kind[1] == "max" else x.mean(axes, keepdim=True)
+    return x.amax(axes, keepdim=True) if is_largest else x.mean(axes, keepdim=True)
 
 
 NAMESPACE = "archspec"
