@@ -543,3 +543,40 @@ class Temporal(nn.Module):
 
 def dilated(features=4, channels=16, levels=3, kernel=3, classes=5):
     return Temporal(features, channels, levels, kernel, classes)
+
+
+class WithShortcut(nn.Module):
+    def __init__(self, before, channels, stride):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(before, channels, 3, stride, 1, bias=False), nn.BatchNorm2d(channels)
+        self.conv2, self.bn2 = nn.Conv2d(channels, channels, 3, 1, 1, bias=False), nn.BatchNorm2d(channels)
+        self.shortcut = nn.Sequential()
+        if stride != 1 or before != channels:
+            self.shortcut = nn.Sequential(nn.Conv2d(before, channels, 1, stride, bias=False), nn.BatchNorm2d(channels))
+
+    def forward(self, x):
+        y = F.relu(self.bn1(self.conv1(x)))
+        return F.relu(self.bn2(self.conv2(y)) + self.shortcut(x))
+
+
+class OfCifar(nn.Module):
+    """Three stages of as many blocks in one list."""
+
+    def __init__(self, n, width, classes):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(3, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width)
+        before, layers = width, []
+        for stage in range(3):
+            for i in range(n):
+                layers.append(WithShortcut(before, width * 2**stage, 2 if stage and not i else 1))
+                before = width * 2**stage
+        self.layers = nn.Sequential(*layers)
+        self.fc = nn.Linear(before, classes)
+
+    def forward(self, x):
+        x = self.layers(F.relu(self.bn1(self.conv1(x))))
+        return self.fc(F.adaptive_avg_pool2d(x, 1).flatten(1))
+
+
+def of_cifar(n=2, width=16, classes=10):
+    return OfCifar(n, width, classes)

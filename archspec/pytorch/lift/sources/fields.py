@@ -22,7 +22,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
         r"(indexes|indices|idxs|hook_ids|extract_layers|dense_replace|max_window_layers|dense_layers|attention_blocks)$",
     ),
     ("rotary", r"^rotary_dim$"),
-    ("layers", r"(^|_)(layers|n_layer|depth)$|^(num_|n_)?(blocks|levels|repeats)$"),
+    ("layers", r"(^|_)(layers|n_layer|depth)$|^((num_|n_)?(res_)?(blocks|levels|repeats)|n)$"),
     ("groups", r"(kv|key_value)_heads?$|^(n_|num_)?kv$"),
     ("heads", r"(heads|n_head)$"),
     ("head", r"head_(dim|size)$|^d_kv$|^kv_channels$|^dim_head$|_head_dim$|(^|_)d_head$"),
