@@ -12,7 +12,7 @@ from typing import cast
 
 from archspec.core.algebra import index
 from archspec.pytorch.lift.definitions.blocks import Body, replace_operands
-from archspec.pytorch.lift.definitions.runs import MAX_KINDS, LayerRun, address_pattern
+from archspec.pytorch.lift.definitions.runs import MAX_KINDS, LayerRun, address_pattern, progress
 from archspec.pytorch.values.values import LAYER, Argument, LoopValue, Setting, Value, live_values
 
 Key = Callable[[Value], Hashable]
@@ -153,8 +153,9 @@ class _LayerLoop:
 
     def _made(self, column: Sequence[Value]) -> Value:
         last = column[-1]
-        shown = {(value.op, value.kind, value.dtype, value.shape, self.key(value)) for value in column}
-        if len(shown) > 1 or last.kind not in ("ops", "std", "part", "tensor", "layer", "block"):
+        shown = {(value.op, value.kind, value.dtype, value.shape) for value in column}
+        is_known = last.kind in ("ops", "std", "part", "tensor", "layer", "block")
+        if len(shown) > 1 or not is_known or not _have_keys_alike(column, self.key, self.index):
             raise _IterationsDifferError
         value = _like(last.op, last.kind, last)
         if last.kind in ("layer", "block", "tensor"):
@@ -311,9 +312,15 @@ def _around(place: int, alike: Sequence[int]) -> tuple[int, int]:
 def _are_alike(first: Value, second: Value, key: Key) -> bool:
     """Whether two values are made by equal layers, the second of which has the next number, or by equal operations."""
     own = [(value.op, value.kind, value.dtype, value.shape, len(value.args)) for value in (first, second)]
-    if own[0] != own[1] or key(first) != key(second):
+    if own[0] != own[1] or not _have_keys_alike((first, second), key, 0):
         return False
     if not first.is_module:
         return first.address == second.address
     pattern, _, length = address_pattern([first.address, second.address])
     return length == 2 and "[" in pattern and not pattern.startswith("[")
+
+
+def _have_keys_alike(values: Sequence[Value], key: Key, start: int) -> bool:
+    """Whether values have equal keys, or are blocks whose numbers progress."""
+    keys = [key(value) for value in values]
+    return len({*keys}) == 1 or (values[0].kind == "block" and progress(keys, start))

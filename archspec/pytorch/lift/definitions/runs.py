@@ -84,10 +84,10 @@ def _leaves(key: object) -> Iterator[object]:
 
 
 def find_layer_runs(
-    values: Sequence[Value], outputs: Sequence[Value], key: Callable[[Value], Hashable], path: str, progress: bool
+    values: Sequence[Value], outputs: Sequence[Value], key: Callable[[Value], Hashable], path: str, loops: bool
 ) -> dict[Value, LayerRun]:
     """Return the runs among the values of a body, at the address `path`, by their last value. Layers with equal keys
-    only differ in numbers. Numbers in keys may `progress` from layer to layer.
+    only differ in numbers. With `loops`, numbers in keys may progress from layer to layer.
     """
     uses = Counter([operand for value in values for operand in value.operands] + list(outputs))
     found: dict[Value, LayerRun] = {}
@@ -96,7 +96,7 @@ def find_layer_runs(
     chains = [*_chains(values, uses, _succeeds)]
     for chain in [[*part] for whole in chains for _, part in groupby(whole, _pattern)]:
         run = _alternating(_of_two_kinds(chain, key), key, uses) if len(chain) > 1 else None
-        run = run or (_progressing(chain, key, uses) if progress else None)
+        run = run or (_progressing(chain, key, uses) if loops else None)
         if run is not None:
             inside = set(run.values)
             found = {last: other for last, other in found.items() if last not in inside} | {run.values[-1]: run}
@@ -166,13 +166,13 @@ def _progressing(
         address, start, length = address_pattern([value.address for value in values])
         given = [_shared_arguments(value, turn, uses) for turn, value in enumerate(values, start)]
         is_run = len(types) == 1 and "[" in address and length == len(values) and all(own == given[0] for own in given)
-        if is_run and _progress([key(value) for value in values], start):
+        if is_run and progress([key(value) for value in values], start):
             return LayerRun([*values], address, start, _slices(values, start, uses))
     return None
 
 
-def _progress(keys: Sequence[Hashable], start: int) -> bool:
-    """Whether the keys of blocks, which begin with their definitions, differ in progressions alone."""
+def progress(keys: Sequence[Hashable], start: int) -> bool:
+    """Whether the keys of blocks, which begin with their definitions, are equal or differ in progressions alone."""
     rows = [[*_leaves(key)] for key in keys]
     if len({(row[0], len(row)) for row in rows}) > 1:
         return False

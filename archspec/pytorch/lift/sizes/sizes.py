@@ -166,6 +166,8 @@ class Sizes:
                 pairs = zip(*progression, strict=True)
                 start, step = [self._one(number, taken, fields, hint, *pair, part) for pair in [*pairs][:2]]
                 return progression[0].text(*[text if text.isalnum() else f"({text})" for text in (start, step)])
+            if all(type(value) is int for value in column[0].values) and len(column[0].values) == 2:
+                raise UntranslatableError(IRREGULAR)  # it may be a progression of one kind or another
             sides = self._sides(column[0], second)
             texts = [self._one(number, taken, fields, hint, *pair, part) for pair in sides.values]
             return _chosen(sides.condition, *texts)

@@ -100,7 +100,8 @@ def build_program(
         )
         program.has_loops |= bool(looped)
         program.has_progressions |= any(
-            not run.kinds and len({key(value) for value in run.values}) > 1 for run in runs.values()
+            not run.kinds and len({key(value) for value in run.values}) > 1
+            for run in (*runs.values(), *looped.values())
         )
         facts = WritingContext(
             body,
