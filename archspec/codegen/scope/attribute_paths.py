@@ -120,7 +120,7 @@ class AttributePaths:
         is_word = any(isinstance(part, ast.JoinedStr) for part in parts)
         members = self.members.values() if is_word else [self.members.get(pattern_of(parts), {})]
         for words, targets in (item for group in members for item in group.items()):
-            has_numbers = all(word in known for word, known in zip(words, numbers, strict=False) if known)
+            has_numbers = all(word in values for word, values in zip(words, numbers, strict=False) if values)
             if len(parts) == len(words) and has_numbers and all(map(_matches, parts, words)):
                 found += [target for target in targets if not any(target is other for other in found)]
         return found

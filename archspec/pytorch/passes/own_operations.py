@@ -55,7 +55,7 @@ POOLING = re.compile(r"(max|avg)_pool([123])d")
 
 
 def whole_window_mode() -> AbstractContextManager[object]:
-    """Return the mode in which pooling in a single window, whose size is that of a tensor, is a maximum or a mean."""
+    """Return the mode in which pooling in one window over all positions is a maximum or a mean."""
     return intercept_mode(_reduced)
 
 
@@ -65,12 +65,16 @@ def _reduced(func: Function, args: Sequence[object], named: Mapping[str, object]
         return func(*args, **named)
     is_largest, count = kind[1] == "max", int(kind[2])
     names = ("input", "kernel_size", "stride", "padding", "dilation" if is_largest else "ceil_mode")
-    given = {**dict(zip(names, args, strict=False)), **named}
+    arguments = {**dict(zip(names, args, strict=False)), **named}
     usual = {"padding": 0, "dilation": 1, "return_indices": False, "divisor_override": None}
-    x, window = cast("Tensor", given["input"]), as_list(given["kernel_size"])
+    x, window = cast("Tensor", arguments["input"]), as_list(arguments["kernel_size"])
     sizes = [str(size) for size in window * (1 if len(window) > 1 else count)]
     is_whole = not all(isinstance(size, int) for size in window) and sizes == [*map(str, x.shape[-count:])]
-    if not is_whole or len(args) > len(names) or any(given.get(name, value) != value for name, value in usual.items()):
+    if (
+        not is_whole
+        or len(args) > len(names)
+        or any(arguments.get(name, value) != value for name, value in usual.items())
+    ):
         return func(*args, **named)
     axes = [*range(-count, 0)]
     return x.amax(axes, keepdim=True) if is_largest else x.mean(axes, keepdim=True)

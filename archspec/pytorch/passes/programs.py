@@ -123,7 +123,7 @@ def decompose_program(
 
 
 def input_names(program: ExportedProgram) -> dict[str, str]:
-    """Return the names of inputs by those of their placeholders, which PyTorch writes in lower case."""
+    """Return the names of inputs by the names of placeholders, which PyTorch writes in lower case."""
     placeholders = cast("Sequence[str]", program.graph_signature.user_inputs)
     _, names = program.example_inputs or ((), placeholders)
     return dict(zip(placeholders, names, strict=True))

@@ -580,3 +580,34 @@ class OfCifar(nn.Module):
 
 def of_cifar(n=2, width=16, classes=10):
     return OfCifar(n, width, classes)
+
+
+class Stages(nn.Module):
+    """Stages of blocks, each with a width and a depth of its own."""
+
+    def __init__(self, depths, widths, classes):
+        super().__init__()
+        befores = [3, *widths[:-1]]
+        self.downs = nn.ModuleList([nn.Conv2d(a, b, 2, 2) for a, b in zip(befores, widths, strict=True)])
+        pairs = zip(depths, widths, strict=True)
+        self.stages = nn.ModuleList([nn.Sequential(*[Residual(width) for _ in range(n)]) for n, width in pairs])
+        self.head = nn.Linear(widths[-1], classes)
+
+    def forward(self, x):
+        for down, stage in zip(self.downs, self.stages, strict=True):
+            x = stage(down(x))
+        return self.head(x.mean([-2, -1]))
+
+
+class Residual(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(width, width, 3, padding=1, groups=width), nn.BatchNorm2d(width)
+        self.up, self.down = nn.Conv2d(width, 4 * width, 1), nn.Conv2d(4 * width, width, 1)
+
+    def forward(self, x):
+        return x + self.down(F.gelu(self.up(self.norm(self.conv(x)))))
+
+
+def stages(depths=(2, 2, 3, 2), widths=(8, 16, 24, 40), classes=10):
+    return Stages(depths, widths, classes)

@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
 
 FILE = DATA / "projects" / "formulas.py"
-MODELS: dict[str, tuple[str, dict[str, tuple[int, ...]]]] = {
+MODELS: dict[str, tuple[str, dict[str, tuple[Any, ...]]]] = {
     "llama": (
         "tokens=int[batch,seq]",
         {"dim": (48, 144), "n_heads": (6, 12), "n_kv_heads": (2, 3), "multiple_of": (8, 60), "n_layers": (1, 5)},
@@ -43,6 +43,14 @@ MODELS: dict[str, tuple[str, dict[str, tuple[int, ...]]]] = {
     "vit": ("image=real[batch,3,size,size]", {"size": (16, 32), "patch": (4, 8), "dim": (12, 24), "depth": (1, 3)}),
     "numbered": ("Ids=int[batch,seq]", {"vocab": (50, 90), "dim": (5, 30), "depth": (1, 5)}),
     "of_cifar": ("x=real[batch,3,32,32]", {"n": (1, 4), "width": (5, 24), "classes": (3, 7)}),
+    "stages": (
+        "x=real[batch,3,32,32]",
+        {
+            "depths": ([1, 2, 4, 3], [3, 1, 1, 5], [2, 2, 2, 2]),
+            "widths": ([5, 6, 7, 8], [9, 9, 16, 3], [4, 8, 16, 32]),
+            "classes": (3, 7),
+        },
+    ),
     "dilated": (
         "x=real[batch,seq,features]",
         {"features": (3, 5), "channels": (8, 20), "levels": (2, 5), "kernel": (2, 5), "classes": (3, 7)},
@@ -51,7 +59,7 @@ MODELS: dict[str, tuple[str, dict[str, tuple[int, ...]]]] = {
 """The inputs of each model, and values of the arguments that its spec follows."""
 
 
-def build(name: str, values: dict[str, int]) -> Any:
+def build(name: str, values: dict[str, Any]) -> Any:
     spec = importlib.util.spec_from_file_location("formulas", FILE)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

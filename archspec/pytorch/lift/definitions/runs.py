@@ -164,8 +164,13 @@ def _progressing(
         values = chain[first:]
         types = {(each.shape, each.dtype) for value in values for each in (value, value.operands[0])}
         address, start, length = address_pattern([value.address for value in values])
-        given = [_shared_arguments(value, turn, uses) for turn, value in enumerate(values, start)]
-        is_run = len(types) == 1 and "[" in address and length == len(values) and all(own == given[0] for own in given)
+        arguments = [_shared_arguments(value, turn, uses) for turn, value in enumerate(values, start)]
+        is_run = (
+            len(types) == 1
+            and "[" in address
+            and length == len(values)
+            and all(own == arguments[0] for own in arguments)
+        )
         if is_run and progress([key(value) for value in values], start):
             return LayerRun([*values], address, start, _slices(values, start, uses))
     return None

@@ -186,14 +186,14 @@ def numbers_of(template: Template) -> list[tuple[str, int]]:
     return [(place, int(number)) for text in texts for place, number in NUMBERED.findall(text)]
 
 
-def without_numbers(template: Template) -> Template:
+def drop_numbers(template: Template) -> Template:
     """Return a template without the numbers in addresses, which may differ between sizes."""
 
-    def without(text: str) -> str:
+    def unnumbered(text: str) -> str:
         return NUMBERED.sub("", text)
 
     statements = [
-        Statement(item.names, without(item.source), tuple(map(without, item.steps)), without(item.text))
+        Statement(item.names, unnumbered(item.source), tuple(map(unnumbered, item.steps)), unnumbered(item.text))
         for item in template.statements
     ]
     return replace(template, statements=tuple(statements))
@@ -203,8 +203,8 @@ def fill_numbers(text: str, numbers: Mapping[str, str]) -> str:
     """Return a text with formulas for the numbers in addresses, by their places."""
 
     def fill(match: re.Match[str]) -> str:
-        found = numbers[match[1]]
-        return f".{found}" if found.isdigit() else f"[{found}]"
+        number = numbers[match[1]]
+        return f".{number}" if number.isdigit() else f"[{number}]"
 
     return NUMBERED.sub(fill, text)
 

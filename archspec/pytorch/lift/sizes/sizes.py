@@ -10,7 +10,7 @@ from typing import NamedTuple
 from archspec.ir.ops import OPS
 from archspec.pytorch.lift.notation.conditions import Progression, Size, Varying, conditions, progressions
 from archspec.pytorch.lift.notation.names import Names, definition_names
-from archspec.pytorch.lift.notation.templates import Definition, Template, numbers_of, without_numbers
+from archspec.pytorch.lift.notation.templates import Definition, Template, drop_numbers, numbers_of
 from archspec.pytorch.lift.sizes.evidence import Evidence
 from archspec.pytorch.lift.sizes.expressions import Expressions, FieldExpression, Pair
 from archspec.pytorch.lift.statements.program import LiftedProgram
@@ -123,8 +123,9 @@ class Sizes:
         others = numbers if other is None else numbers_of(other.template)
         for (place, first), (_, second) in zip(numbers, others, strict=True):
             is_same = first == second
-            found = str(first) if is_same else self._one(number, taken, fields, "layers", first, second, part)
-            head.numbers[place] = found
+            head.numbers[place] = (
+                str(first) if is_same else self._one(number, taken, fields, "layers", first, second, part)
+            )
         head.fields = sorted(fields, key=lambda name: self.order.index(name) if name in self.order else len(self.order))
 
     def _part(self, definition: Definition, other: Definition | None) -> str:
@@ -340,7 +341,7 @@ def first_difference(program: LiftedProgram, other: LiftedProgram) -> Definition
 
 
 def _are_alike(first: Template, second: Template) -> bool:
-    return first == second or without_numbers(first) == without_numbers(second)
+    return first == second or drop_numbers(first) == drop_numbers(second)
 
 
 def _unlike(definition: Definition) -> SizeDependenceError:

@@ -59,6 +59,8 @@ class Architecture:
     """Whether the fields are the arguments of a factory, of which nothing else is known."""
     stated: Mapping[str, object] = field(default_factory=dict[str, object])
     """The arguments or fields that users state, also those that are no integers."""
+    lists: Mapping[str, Sequence[int]] = field(default_factory=dict[str, "Sequence[int]"])
+    """The lists of integers whose items are fields."""
 
     def actual(self) -> nn.Module:
         """Return the actual module, without values. Raises ArchError if it cannot be built."""

@@ -80,7 +80,9 @@ class _Factory:
         architecture = self.architecture
         assert architecture is not None
         reason = partial(reason_for, architecture)
-        return source._replace(stated=architecture.stated, keeping=self._keeping, reason=reason)
+        return source._replace(
+            stated=architecture.stated, lists=architecture.lists, keeping=self._keeping, reason=reason
+        )
 
     def _chain(self, architecture: Architecture) -> Source:
         separate, first = with_separate_sizes(architecture)

@@ -22,7 +22,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
         r"(indexes|indices|idxs|hook_ids|extract_layers|dense_replace|max_window_layers|dense_layers|attention_blocks)$",
     ),
     ("rotary", r"^rotary_dim$"),
-    ("layers", r"(^|_)(layers|n_layer|depth)$|^((num_|n_)?(res_)?(blocks|levels|repeats)|n)$"),
+    ("layers", r"(^|_)(layers|n_layer|depths?)$|^((num_|n_)?(res_)?(blocks|levels|repeats)|n)$"),
     ("groups", r"(kv|key_value)_heads?$|^(n_|num_)?kv$"),
     ("heads", r"(heads|n_head)$"),
     ("head", r"head_(dim|size)$|^d_kv$|^kv_channels$|^dim_head$|_head_dim$|(^|_)d_head$"),
@@ -44,6 +44,9 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ("width", r"(size|dim|dims|channels|units|n_inner|d_ff|rank|hidden|filters|inner|features|ffn)s?$"),
 )
 """What a field is, by the first pattern that its name contains."""
+
+ITEM = re.compile(r"_[0-9]+$")
+"""The number of an item of a list, behind the name of the list."""
 
 _PATTERN = r"interval|period|pattern|every|freq|skip|sparse_step|dense_replace|full_attention|attn_layer|layer_types"
 """Parts of the names of fields that say that some layers are different."""
@@ -69,7 +72,8 @@ MIN_VALUES = {
 
 @cache
 def kind_of(name: str) -> str:
-    """Return what a field of this name is."""
+    """Return what a field of this name is, or an item of a list, behind whose name is its number."""
+    name = ITEM.sub("", name)
     return next((kind for kind, pattern in _KINDS if re.search(pattern, name)), "kept")
 
 

@@ -20,6 +20,7 @@ from archspec.pytorch.lift.sources import examples as known
 from archspec.pytorch.lift.sources.architecture import Architecture, ordered
 from archspec.pytorch.lift.sources.fields import Fields, is_integer
 from archspec.pytorch.lift.sources.inputs import InputDeclaration, check_names, examples, inputs_following_fields
+from archspec.pytorch.lift.sources.item_lists import is_list_of_sizes, items_of, replace_items
 from archspec.pytorch.lift.subject import Subject, leave_out_cache
 from archspec.pytorch.passes.settings import use_exported_settings
 from archspec.pytorch.run.calling import call_exception
@@ -42,8 +43,9 @@ def architecture_of_file(
     """Return the architecture of a factory in a file, and its actual module, with long inputs or usual ones.
 
     If the factory has arguments, all of which have defaults, then integers and booleans among them are the fields of
-    the architecture; if it has none, there is no architecture. `flags` are values in the place of defaults. Raises
-    ArchError if there is no such file or factory, or if running either fails.
+    the architecture, and the items of lists of integers, by the name of the list and their number; if it has none,
+    there is no architecture. `flags` are values in the place of defaults. Raises ArchError if there is no such file or
+    factory, or if running either fails.
     """
     path, name, factory = load_factory(text, "FILE.py:factory")
     own = parameters_of(factory)
@@ -56,14 +58,17 @@ def architecture_of_file(
     followed = {key: value for key, value in usual.items() if isinstance(value, int)}
     names = {key: _hyperparameter(key, taken, key in followed) for key in parameters}
     arguments = {names[key]: key for key in followed}
-    fields: Fields = {name: followed[key] for name, key in arguments.items()}
+    lists = {names[key]: value for key, value in usual.items() if is_list_of_sizes(value)}
+    items = items_of(lists)
+    fields: Fields = {**{name: followed[key] for name, key in arguments.items()}, **items}
     made: WeakKeyDictionary[nn.Module, Fields] = WeakKeyDictionary()
 
     def by_argument(values: Fields) -> Fields:
-        return {arguments[name]: value for name, value in values.items()}
+        return {arguments[name]: value for name, value in values.items() if name in arguments}
 
     def build(values: Fields) -> nn.Module:
-        found = factory(**by_argument(values)).eval()
+        own = {key: replace_items(names[key], lists[names[key]], values) for key in usual if names[key] in lists}
+        found = factory(**by_argument(values), **own).eval()
         use_exported_settings(found)
         made[found] = values
         return found
@@ -83,9 +88,9 @@ def architecture_of_file(
     whole = replace(_as_it_is(module, inputs), free=free)
     if not fields:
         return None, whole
-    stated = {names[key]: value for key, value in usual.items()}
+    stated = {names[key]: value for key, value in usual.items() if names[key] not in lists} | items
     name = type(module).__name__
-    return Architecture(name, fields, build, inputs, free=free, is_factory=True, stated=stated), whole
+    return Architecture(name, fields, build, inputs, free=free, is_factory=True, stated=stated, lists=lists), whole
 
 
 def _hyperparameter(name: str, reserved: Collection[str], is_followed: bool) -> str:

@@ -15,8 +15,9 @@ from archspec.pytorch.lift.api import as_refusal, lift_subject
 from archspec.pytorch.lift.check import ComparisonError, UndecidedError, check_again, check_outputs, check_unrounded
 from archspec.pytorch.lift.sizes.evidence import FormulaError
 from archspec.pytorch.lift.sources.examples import left_out
-from archspec.pytorch.lift.sources.fields import is_integer
+from archspec.pytorch.lift.sources.fields import ITEM, is_integer
 from archspec.pytorch.lift.sources.flags import Flags
+from archspec.pytorch.lift.sources.item_lists import items_of, join_items
 from archspec.pytorch.lift.sources.source import CoincidentSizeError, LayerPatternError, Source
 from archspec.pytorch.lift.sources.subjects import fixed_source_of, source_of
 from archspec.pytorch.lift.spec_text import add_comments, data_notes
@@ -57,16 +58,17 @@ def lift_with_notes(
         spec, reasons = flags.spec, {**reasons, **flags.reasons}
     notes = [*_notes(source, spec, reasons)]
     warnings = [Diagnostic("not-lifted", note.removesuffix("."), severity="warning") for note in notes]
-    return add_comments(spec, notes), warnings
+    return add_comments(join_items(spec, source.lists), notes), warnings
 
 
 def _notes(source: Source, spec: str, reasons: Mapping[str, str]) -> Iterator[str]:
     """Yield what a spec does not follow, by its reasons, and the inputs that are left out."""
-    model = loads(spec)
+    model, items = loads(spec), items_of(source.lists)
     found: dict[str, list[str]] = {}
     for name, value in source.stated.items():
         if name not in model.hyperparameters:
-            found.setdefault(reasons.get(name) or source.reason(name), []).append(f"{name} = {value}")
+            shown = ITEM.sub(lambda match: f"[{match[0][1:]}]", name) if name in items else name
+            found.setdefault(reasons.get(name) or source.reason(name), []).append(f"{shown} = {value}")
     for reason, names in found.items():
         yield f"Not followed: {', '.join(names)} ({reason})."
     module, given = source.subject.module, source.subject.inputs
@@ -102,10 +104,16 @@ def _following_most(source: Source, progress: Callable[[str], None]) -> tuple[st
         problem, keeping = error, source.keeping
     if keeping is None:
         raise problem
-    if isinstance(problem.__cause__, FormulaError):
-        spec = _leave_out_unknown(source, keeping, problem.__cause__.names, progress)
+    items = items_of(source.lists)
+    unknown = problem.__cause__.names if isinstance(problem.__cause__, FormulaError) else ()
+    if unknown and (not items or {*unknown} <= {*items} or {*unknown}.isdisjoint(items)):
+        spec = _leave_out_unknown(source, keeping, unknown, progress)
         if spec is not None:
             return spec, {}
+    if items:  # they are followed together, or not at all
+        plain = {name: value for name, value in source.stated.items() if name not in items}
+        spec, reasons = _following_most(keeping([*plain])._replace(stated=plain, lists={}), progress)
+        return spec, {**reasons, **dict.fromkeys(items, _reason(problem))}
     try:
         best = lift_or_replace(keeping(()), progress)
     except ArchError:

@@ -296,7 +296,8 @@ class _Shrinking:
         self._turns[kind] = turn + 1
         match kind:
             case "layers":
-                least = choices.layers[turn % len(choices.layers)] + self._has_first_layers
+                turns, place = divmod(turn, len(choices.layers))
+                least = choices.layers[place] + turns * len(choices.layers) + self._has_first_layers
                 return self._depths.small(value, least, choices.scale > 1, self.proposal.ends_alike)
             case "heads":
                 return choices.heads[turn % len(choices.heads)]

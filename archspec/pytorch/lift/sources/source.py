@@ -38,6 +38,8 @@ class Source(NamedTuple):
     """The inputs that users describe, in which names are sizes that may vary."""
     stated: Mapping[str, object] = MappingProxyType({})
     """What users state: the arguments of a factory by the names that hyperparameters would have, or fields."""
+    lists: Mapping[str, Sequence[int]] = MappingProxyType({})
+    """The lists whose items are stated."""
     keeping: Callable[[Collection[str]], Source] | None = None
     """What makes a module in which only these arguments have other values than the actual one, if there are some."""
     problem: ArchError | None = None
