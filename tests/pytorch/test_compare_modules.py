@@ -179,12 +179,19 @@ def test_outputs_are_compared_at_two_sizes() -> None:
 DRAWN = read_spec("compare_modules_drawn")
 
 
+def test_outputs_without_a_number_are_not_compared() -> None:
+    def run(values: Any, sizes: Any) -> list[Any]:
+        return [torch.full((2,), float("nan"))]
+
+    assert largest_error(get_compilation(load(DRAWN)).body, run, run) is None
+
+
 def test_random_tensors_give_results_of_ordinary_size() -> None:
     drawn: list[Any] = []
 
     def run(values: Any, sizes: Any) -> list[Any]:
         drawn.append(values)
-        return []
+        return [torch.zeros(1)]
 
     assert largest_error(get_compilation(load(DRAWN)).body, run, run) == 0.0
     summands = {"matrix": 60, "window": 100, "image": 5 * 81, "experts": 20}
