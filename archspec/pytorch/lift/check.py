@@ -26,6 +26,7 @@ from archspec.pytorch.prove.numeric import (
     Run,
     array_runner,
     largest_error,
+    longer_sizes,
     module_runner,
 )
 from archspec.pytorch.prove.sides import accepts, example_sizes, model_outputs, require_small_sizes
@@ -147,7 +148,7 @@ def check_outputs(text: str, overrides: Mapping[str, PlainValue], subject: Subje
     arrays = Arrays()
     pair = _Pair(body, subject.module, arrays, model_outputs(arrays, body), _unused(body, subject.inputs))
     try:
-        error = pair.error(example_sizes(body))
+        error = pair.error(longer_sizes(body) or example_sizes(body))
     except EXECUTION_ERRORS:
         return False
     if error is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -13,8 +13,9 @@ from archspec.ir.module import Body, canonical_name, iter_tensors
 from archspec.ir.normal.arrays import Array, Arrays
 from archspec.pytorch.numeric.evaluate import Evaluation, EvaluationError
 from archspec.pytorch.passes.precision import keep_epsilon, real_type, with_epsilon_of
-from archspec.pytorch.prove.sides import example_sizes
+from archspec.pytorch.prove.sides import MIN_EXAMPLE_SIZE, example_sizes
 from archspec.pytorch.run.calling import copy_module
+from archspec.pytorch.values.arguments import as_list
 
 if TYPE_CHECKING:
     import torch
@@ -29,10 +30,13 @@ RELATIVE_TOLERANCE = 1e-9
 HIDING_MAGNITUDE = 1e30
 """Elements above this magnitude, such as hidden scores, do not affect the scale of the comparison."""
 
-GAINS = {3: 1.0, 4: 2.0}
+GAINS = 1.0, 2.0
 """How large random tensors are in the comparison at each of the two sizes. Where all scores are small, a softmax hardly
 depends on what they are multiplied by; where they are large, it hardly depends on the smaller ones.
 """
+
+MAX_DILATION = 4096
+"""Convolutions of a larger dilation are not compared at lengths that show it."""
 
 FLOAT32_TOLERANCE = 1e-4
 """The relative difference that a module may cause which rounds some values to float32."""
@@ -61,9 +65,9 @@ def largest_error(
     if body.module.total > most:
         return None
     error, is_known = 0.0, False
-    for start in (3,) if fixed else (3, 4):
-        sizes = {**example_sizes(body, start), **fixed}
-        values = _values(body, sizes, torch.Generator().manual_seed(start), GAINS[start])
+    compared = [({**example_sizes(body), **fixed}, GAINS[0])] if fixed else _compared(body)
+    for seed, (sizes, gain) in enumerate(compared, MIN_EXAMPLE_SIZE):
+        values = _values(body, sizes, torch.Generator().manual_seed(seed), gain)
         for a, b in zip(ours(values, sizes), theirs(values, sizes), strict=True):
             if a.shape != b.shape or a.is_complex() != b.is_complex():
                 return float("inf")
@@ -74,6 +78,30 @@ def largest_error(
             is_real = a.is_floating_point() or b.is_floating_point()
             error = max(error, _difference(a.double().where(known, 0.0), b.double().where(known, 0.0), is_real))
     return error if is_known else None
+
+
+def _compared(body: Body) -> Iterator[tuple[Mapping[str, int], float]]:
+    """Yield the sizes at which outputs are compared, and the sizes of random tensors."""
+    for start, gain in zip((MIN_EXAMPLE_SIZE, MIN_EXAMPLE_SIZE + 1), GAINS, strict=True):
+        yield example_sizes(body, start), gain
+    if sizes := longer_sizes(body):
+        yield sizes, GAINS[0]
+
+
+def longer_sizes(body: Body) -> dict[str, int]:
+    """Return sizes that show all dilations of convolutions, if usual ones do not."""
+    dilation = _dilation(body)
+    if not MIN_EXAMPLE_SIZE <= dilation <= MAX_DILATION:
+        return {}
+    longer = {name: size for name, size in example_sizes(body, dilation + 1).items() if name != "batch"}
+    return {**example_sizes(body), **longer} if longer else {}
+
+
+def _dilation(body: Body) -> int:
+    """Return the largest dilation of a convolution."""
+    sizes = [size for call in body.calls for size in as_list(call.attributes.get("dilation", 1))]
+    inner = [_dilation(call.body) for call in body.calls if call.body is not None]
+    return max([*[size for size in sizes if isinstance(size, int)], *inner], default=1)
 
 
 def _difference(a: torch.Tensor, b: torch.Tensor, is_real: bool) -> float:

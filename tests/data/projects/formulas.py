@@ -562,12 +562,12 @@ class WithShortcut(nn.Module):
 class OfCifar(nn.Module):
     """Three stages of as many blocks in one list."""
 
-    def __init__(self, n, width, classes):
+    def __init__(self, blocks, width, classes):
         super().__init__()
         self.conv1, self.bn1 = nn.Conv2d(3, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width)
         before, layers = width, []
         for stage in range(3):
-            for i in range(n):
+            for i in range(blocks):
                 layers.append(WithShortcut(before, width * 2**stage, 2 if stage and not i else 1))
                 before = width * 2**stage
         self.layers = nn.Sequential(*layers)
@@ -578,8 +578,8 @@ class OfCifar(nn.Module):
         return self.fc(F.adaptive_avg_pool2d(x, 1).flatten(1))
 
 
-def of_cifar(n=2, width=16, classes=10):
-    return OfCifar(n, width, classes)
+def of_cifar(blocks=2, width=16, classes=10):
+    return OfCifar(blocks, width, classes)
 
 
 class Stages(nn.Module):

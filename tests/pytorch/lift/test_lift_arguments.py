@@ -42,7 +42,7 @@ MODELS: dict[str, tuple[str, dict[str, tuple[Any, ...]]]] = {
     "sparse": ("x=real[batch,seq,dim]", {"dim": (5, 30), "ffn": (7, 50), "depth": (1, 4)}),
     "vit": ("image=real[batch,3,size,size]", {"size": (16, 32), "patch": (4, 8), "dim": (12, 24), "depth": (1, 3)}),
     "numbered": ("Ids=int[batch,seq]", {"vocab": (50, 90), "dim": (5, 30), "depth": (1, 5)}),
-    "of_cifar": ("x=real[batch,3,32,32]", {"n": (1, 4), "width": (5, 24), "classes": (3, 7)}),
+    "of_cifar": ("x=real[batch,3,32,32]", {"blocks": (1, 4), "width": (5, 24), "classes": (3, 7)}),
     "stages": (
         "x=real[batch,3,32,32]",
         {
@@ -101,3 +101,71 @@ def test_fixed_keeps_all_arguments() -> None:
     assert "Not followed: text = 96, image = 64 (--fixed)" in result.errors
     model = archspec.loads(result.output)
     assert not model.hyperparameters and model.params.total == 97 * 96 + 65 * 96 + 97 * 64
+
+
+NAMED = """
+from torch import nn
+
+class Named(nn.Module):
+    def __init__(self, fc, fc_1):
+        super().__init__()
+        self.fc_0, self.fc_1 = nn.Linear(8, fc[0]), nn.Linear(fc[0], fc[1])
+        self.last = nn.Linear(fc[1], fc_1)
+
+    def forward(self, x):
+        return self.last(self.fc_1(self.fc_0(x).relu()))
+
+def named(fc=(12, 20), fc_1=12):
+    return Named(fc, fc_1)
+"""
+
+
+def test_a_list_beside_names_like_those_of_its_items(tmp_path: Path) -> None:
+    path = tmp_path / "named.py"
+    path.write_text(NAMED)
+    result = testing.run("lift", f"{path}:named", "--input=x=[batch,8]")
+    assert not result.errors
+    model = archspec.loads(result.output, fc=[5, 7], fc_1=3)
+    shapes = {"fc_0.weight": (5, 8), "fc_1.weight": (7, 5), "last.weight": (3, 7)}
+    assert {tensor.name: tensor.shape for tensor in model.tensors if "weight" in tensor.name} == shapes
+    with pytest.raises(archspec.ArchError, match="len"):
+        archspec.loads(result.output, fc=[5, 7, 9])
+
+
+CYCLES = """
+from torch import nn
+
+class Dilated(nn.Module):
+    def __init__(self, channels, dilation):
+        super().__init__()
+        self.conv = nn.Conv1d(channels, channels, 3, padding=dilation, dilation=dilation)
+
+    def forward(self, x):
+        return x + self.conv(x).relu()
+
+class Stack(nn.Module):
+    def __init__(self, *layers):
+        super().__init__()
+        self.net = nn.Sequential(*layers)
+
+    def forward(self, x):
+        return self.net(x)
+
+def cyclic(channels=12, depth=4):
+    return Stack(*[Dilated(channels, 2 ** (i % 4)) for i in range(depth)])
+
+def bounded(channels=12, depth=6):
+    return Stack(*[Dilated(channels, min(2**i, 8)) for i in range(depth)])
+"""
+
+
+@pytest.mark.parametrize("name", ["cyclic", "bounded"])
+def test_dilations_that_only_begin_as_powers(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "cycles.py"
+    path.write_text(CYCLES)
+    result = testing.run("lift", f"{path}:{name}", "--input=x=[batch,channels,seq]")
+    assert not result.status
+    model = archspec.loads(result.output)
+    verified = testing.run("verify", "-", "--module", f"{path}:{name}", stdin=result.output)
+    assert "Equal: proven" in verified.output, verified
+    assert "depth" not in model.hyperparameters or "2 ** i" not in result.output

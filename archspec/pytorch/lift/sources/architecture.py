@@ -24,6 +24,7 @@ from archspec.pytorch.lift.sources.fields import (
     numbers_in,
 )
 from archspec.pytorch.lift.sources.inputs import build_on_meta, build_uninitialized
+from archspec.pytorch.lift.sources.item_lists import ItemList
 from archspec.pytorch.lift.sources.proposals import CHOICES, PROPOSALS, SHALLOW, THIRD, Choices, Proposal
 from archspec.pytorch.lift.sources.shrinking import hidden_changes, merge_fields, shrink_fields
 from archspec.pytorch.lift.subject import Sample, Subject
@@ -59,7 +60,7 @@ class Architecture:
     """Whether the fields are the arguments of a factory, of which nothing else is known."""
     stated: Mapping[str, object] = field(default_factory=dict[str, object])
     """The arguments or fields that users state, also those that are no integers."""
-    lists: Mapping[str, Sequence[int]] = field(default_factory=dict[str, "Sequence[int]"])
+    lists: Sequence[ItemList] = ()
     """The lists of integers whose items are fields."""
 
     def actual(self) -> nn.Module:

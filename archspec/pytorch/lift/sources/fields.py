@@ -22,7 +22,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
         r"(indexes|indices|idxs|hook_ids|extract_layers|dense_replace|max_window_layers|dense_layers|attention_blocks)$",
     ),
     ("rotary", r"^rotary_dim$"),
-    ("layers", r"(^|_)(layers|n_layer|depths?)$|^((num_|n_)?(res_)?(blocks|levels|repeats)|n)$"),
+    ("layers", r"(^|_)(layers|n_layer|depths?)$|^(num_|n_)?(res_)?(blocks|levels|repeats)$"),
     ("groups", r"(kv|key_value)_heads?$|^(n_|num_)?kv$"),
     ("heads", r"(heads|n_head)$"),
     ("head", r"head_(dim|size)$|^d_kv$|^kv_channels$|^dim_head$|_head_dim$|(^|_)d_head$"),
@@ -45,7 +45,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
 )
 """What a field is, by the first pattern that its name contains."""
 
-ITEM = re.compile(r"_[0-9]+$")
+ITEM = re.compile(r"_+[0-9]+$")
 """The number of an item of a list, behind the name of the list."""
 
 _PATTERN = r"interval|period|pattern|every|freq|skip|sparse_step|dense_replace|full_attention|attn_layer|layer_types"

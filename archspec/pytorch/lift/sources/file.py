@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from weakref import WeakKeyDictionary
 
 from archspec.core.diagnostics import Report, Source, make_error
@@ -20,7 +20,7 @@ from archspec.pytorch.lift.sources import examples as known
 from archspec.pytorch.lift.sources.architecture import Architecture, ordered
 from archspec.pytorch.lift.sources.fields import Fields, is_integer
 from archspec.pytorch.lift.sources.inputs import InputDeclaration, check_names, examples, inputs_following_fields
-from archspec.pytorch.lift.sources.item_lists import is_list_of_sizes, items_of, replace_items
+from archspec.pytorch.lift.sources.item_lists import is_list_of_sizes, item_list, items_of
 from archspec.pytorch.lift.subject import Subject, leave_out_cache
 from archspec.pytorch.passes.settings import use_exported_settings
 from archspec.pytorch.run.calling import call_exception
@@ -58,8 +58,11 @@ def architecture_of_file(
     followed = {key: value for key, value in usual.items() if isinstance(value, int)}
     names = {key: _hyperparameter(key, taken, key in followed) for key in parameters}
     arguments = {names[key]: key for key in followed}
-    lists = {names[key]: value for key, value in usual.items() if is_list_of_sizes(value)}
-    items = items_of(lists)
+    sizes = {key: value for key, value in usual.items() if is_list_of_sizes(value)}
+    words = {*names, *names.values(), *taken, *_words(module)}
+    lists = {key: item_list(names[key], value, words) for key, value in sizes.items()}
+    listed = [*lists.values()]
+    items = items_of(listed)
     fields: Fields = {**{name: followed[key] for name, key in arguments.items()}, **items}
     made: WeakKeyDictionary[nn.Module, Fields] = WeakKeyDictionary()
 
@@ -67,7 +70,7 @@ def architecture_of_file(
         return {arguments[name]: value for name, value in values.items() if name in arguments}
 
     def build(values: Fields) -> nn.Module:
-        own = {key: replace_items(names[key], lists[names[key]], values) for key in usual if names[key] in lists}
+        own = {key: each.replaced(values) for key, each in lists.items()}
         found = factory(**by_argument(values), **own).eval()
         use_exported_settings(found)
         made[found] = values
@@ -88,9 +91,20 @@ def architecture_of_file(
     whole = replace(_as_it_is(module, inputs), free=free)
     if not fields:
         return None, whole
-    stated = {names[key]: value for key, value in usual.items() if names[key] not in lists} | items
+    stated = {names[key]: value for key, value in usual.items() if key not in lists} | items
     name = type(module).__name__
-    return Architecture(name, fields, build, inputs, free=free, is_factory=True, stated=stated, lists=lists), whole
+    return Architecture(
+        name, fields, build, inputs, free=free, is_factory=True, stated=stated, lists=[*lists.values()]
+    ), whole
+
+
+def _words(module: nn.Module) -> set[str]:
+    """Return the words in addresses of a module, and the names of attributes and variables of its parts."""
+    parts = cast("Iterable[tuple[str, nn.Module]]", module.named_modules())
+    words = {word for name in module.state_dict() for word in name.split(".")}
+    for name, part in parts:
+        words.update(name.split("."), vars(part), getattr(getattr(part.forward, "__code__", None), "co_varnames", ()))
+    return words
 
 
 def _hyperparameter(name: str, reserved: Collection[str], is_followed: bool) -> str:

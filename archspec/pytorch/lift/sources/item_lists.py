@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import TypeGuard, cast
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple, TypeGuard, cast
 
 from archspec.core.diagnostics import ArchError
 from archspec.language.format.api import format
@@ -21,6 +21,36 @@ OPENED = re.compile(r"^(?:block|layer) [^{}]*\{\n", re.MULTILINE)
 """A definition up to its first statement."""
 
 
+class ItemList(NamedTuple):
+    """A list: the name of its hyperparameter, what the names of its items begin with, and these items."""
+
+    name: str
+    prefix: str
+    items: Sequence[int]
+
+    def fields(self) -> Fields:
+        """Return the items by their names."""
+        return {f"{self.prefix}{turn}": item for turn, item in enumerate(self.items)}
+
+    def replaced(self, values: Mapping[str, object]) -> Sequence[object]:
+        """Return the list with other values of its items, of the type that it has."""
+        changed = [values.get(name, item) for name, item in self.fields().items()]
+        return tuple(changed) if isinstance(self.items, tuple) else changed
+
+
+def item_list(name: str, items: Sequence[int], taken: Collection[str]) -> ItemList:
+    """Return a list whose items have other names than all that are taken."""
+    prefix = f"{name}_"
+    while any(re.fullmatch(f"{prefix}[0-9]+", word) for word in taken):
+        prefix += "_"
+    return ItemList(name, prefix, items)
+
+
+def items_of(lists: Sequence[ItemList]) -> Fields:
+    """Return the items of lists by their names."""
+    return {name: item for each in lists for name, item in each.fields().items()}
+
+
 def is_list_of_sizes(value: object) -> TypeGuard[Sequence[int]]:
     """Whether a value is a list of a few positive integers."""
     if not isinstance(value, list | tuple):
@@ -29,42 +59,40 @@ def is_list_of_sizes(value: object) -> TypeGuard[Sequence[int]]:
     return 0 < len(items) <= MAX_ITEMS and all(is_integer(item) and item > 0 for item in items)
 
 
-def items_of(lists: Mapping[str, Sequence[int]]) -> Fields:
-    """Return the items of lists, by the name of each list and the number of the item."""
-    return {f"{name}_{turn}": item for name, items in lists.items() for turn, item in enumerate(items)}
-
-
-def replace_items(name: str, items: Sequence[int], values: Mapping[str, object]) -> Sequence[object]:
-    """Return a list with other values of its items, of the type that it has."""
-    changed = [values.get(f"{name}_{turn}", item) for turn, item in enumerate(items)]
-    return tuple(changed) if isinstance(items, tuple) else changed
-
-
-def join_items(spec: str, lists: Mapping[str, Sequence[int]]) -> str:
+def join_items(spec: str, lists: Sequence[ItemList]) -> str:
     """Return a spec that has lists in the place of their items, where it has all items of a list as hyperparameters."""
-    for name, items in lists.items():
-        if {*items_of({name: items})} <= loads(spec).hyperparameters.keys():
-            joined = _joined(spec, name, items)
-            try:
-                loads(joined)
-            except ArchError:  # two definitions would have the list
-                continue
-            spec = joined
+    whole = [each for each in lists if {*each.fields()} <= loads(spec).hyperparameters.keys()]
+    for joined in (whole, *[[each] for each in whole]):
+        text = _joined(spec, joined) if joined else spec
+        if _is_same(spec, text):
+            return text
     return spec
 
 
-def _joined(spec: str, name: str, items: Sequence[int]) -> str:
-    """Return a spec with a list of this length alone in the place of its items."""
-    item = re.compile(rf"\b{name}_([0-9]+)\b")
+def _is_same(spec: str, other: str) -> bool:
+    """Whether two specs have the same tensors."""
+    try:
+        tables = [{tensor.name: tensor.shape for tensor in loads(text).tensors} for text in (spec, other)]
+    except ArchError:  # two definitions would have a list, or a list the name of something else
+        return False
+    return tables[0] == tables[1]
+
+
+def _joined(spec: str, lists: Sequence[ItemList]) -> str:
+    """Return a spec with lists, of their lengths alone, in the place of their items."""
+    places = {name: f"{each.name}[{turn}]" for each in lists for turn, name in enumerate(each.fields())}
+    names = {name: each for each in lists for name in each.fields()}
 
     def header(match: re.Match[str]) -> str:
-        names: dict[str, None] = {}
+        declared: dict[str, None] = {}
         for text in match[1].split(","):
-            listed = f"{name} = {[*items]}" if "=" in text else name
-            names[listed if item.match(text.strip()) else text.strip()] = None
+            each = names.get(text.partition("=")[0].strip())
+            listed = "" if each is None else f"{each.name} = {[*each.items]}" if "=" in text else each.name
+            declared[listed or text.strip()] = None
         start, end = match.span(1)
-        return f"{spec[match.start() : start]}{', '.join(names)}{spec[end : match.end()]}"
+        return f"{spec[match.start() : start]}{', '.join(declared)}{spec[end : match.end()]}"
 
-    text = item.sub(rf"{name}[\1]", HEADER.sub(header, spec))
+    text = re.sub(r"\b\w+\b", lambda match: places.get(match[0], match[0]), HEADER.sub(header, spec))
     *_, main = OPENED.finditer(text)
-    return format(f"{text[: main.end()]}  require len({name}) == {len(items)}\n{text[main.end() :]}")
+    requirements = "".join([f"  require len({each.name}) == {len(each.items)}\n" for each in lists])
+    return format(f"{text[: main.end()]}{requirements}{text[main.end() :]}")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from archspec.core.diagnostics import ArchError, Diagnostic, make_error
@@ -15,7 +17,7 @@ from archspec.pytorch.lift.api import as_refusal, lift_subject
 from archspec.pytorch.lift.check import ComparisonError, UndecidedError, check_again, check_outputs, check_unrounded
 from archspec.pytorch.lift.sizes.evidence import FormulaError
 from archspec.pytorch.lift.sources.examples import left_out
-from archspec.pytorch.lift.sources.fields import ITEM, is_integer
+from archspec.pytorch.lift.sources.fields import is_integer
 from archspec.pytorch.lift.sources.flags import Flags
 from archspec.pytorch.lift.sources.item_lists import items_of, join_items
 from archspec.pytorch.lift.sources.source import CoincidentSizeError, LayerPatternError, Source
@@ -32,6 +34,19 @@ from archspec.pytorch.values.arguments import UntranslatableError
 if TYPE_CHECKING:
     import torch
     from torch import nn
+
+
+OF_INDEX = re.compile(r"[*+] i\b|\bi [*+]|= i\b")
+"""A number that follows the index of a loop by a formula, where no address is."""
+
+NUMBERED = re.compile(r"\w\[(?=[^\]]*\b(?!i\b)[a-z_])[^\]]*\](?:\.\w+)*(?::| =)")
+"""A declaration at an address that follows a hyperparameter, or one that is tied."""
+
+LOOP = re.compile(r"\bi in (.*)")
+"""The bounds of a loop."""
+
+MIN_LAYERS, MORE_LAYERS = 8, 3
+"""Formulas of numbers of layers, and of the index of a layer, are checked for so many layers, and so many more."""
 
 
 def lift_source(text: str, inputs: Sequence[str] = ()) -> str:
@@ -63,12 +78,13 @@ def lift_with_notes(
 
 def _notes(source: Source, spec: str, reasons: Mapping[str, str]) -> Iterator[str]:
     """Yield what a spec does not follow, by its reasons, and the inputs that are left out."""
-    model, items = loads(spec), items_of(source.lists)
+    model = loads(spec)
+    shown = {name: f"{each.name}[{turn}]" for each in source.lists for turn, name in enumerate(each.fields())}
     found: dict[str, list[str]] = {}
     for name, value in source.stated.items():
         if name not in model.hyperparameters:
-            shown = ITEM.sub(lambda match: f"[{match[0][1:]}]", name) if name in items else name
-            found.setdefault(reasons.get(name) or source.reason(name), []).append(f"{shown} = {value}")
+            reason = reasons.get(name) or source.reason(name)
+            found.setdefault(reason, []).append(f"{shown.get(name, name)} = {value}")
     for reason, names in found.items():
         yield f"Not followed: {', '.join(names)} ({reason})."
     module, given = source.subject.module, source.subject.inputs
@@ -112,7 +128,7 @@ def _following_most(source: Source, progress: Callable[[str], None]) -> tuple[st
             return spec, {}
     if items:  # they are followed together, or not at all
         plain = {name: value for name, value in source.stated.items() if name not in items}
-        spec, reasons = _following_most(keeping([*plain])._replace(stated=plain, lists={}), progress)
+        spec, reasons = _following_most(keeping([*plain])._replace(stated=plain, lists=()), progress)
         return spec, {**reasons, **dict.fromkeys(items, _reason(problem))}
     try:
         best = lift_or_replace(keeping(()), progress)
@@ -181,7 +197,8 @@ def _lifted(source: Source, progress: Callable[[str], None]) -> str:
         reason = f"the spec lifted from a small module is wrong at the actual sizes: {reason}"
         raise make_error("lift", f"cannot lift `{name}`: {reason}") from LayerPatternError(reason)
     _check_free_sizes(model, source)
-    differs = source.subject.has_patterns or " if i " in spec
+    of_index = OF_INDEX.search(re.sub(r"\[[^\]]*\]", "", spec)) is not None
+    differs = source.subject.has_patterns or " if i " in spec or of_index
     deep = source.subject.deep(differs) if source.subject.deep is not None else None
     if deep is not None:
         overrides = {name: cast("PlainValue", deep.numbers[name]) for name in model.hyperparameters}
@@ -190,10 +207,33 @@ def _lifted(source: Source, progress: Callable[[str], None]) -> str:
     whole = source.whole
     if whole is not None:
         as_refusal(name, lambda: _check_whole(spec, whole))
+    if of_index or NUMBERED.search(spec):
+        _check_deeper(spec, model, source)
     if source.subject.third is not None:
         third = source.subject.third
         as_refusal(name, lambda: _check_third(spec, [*model.hyperparameters], third))
     return spec
+
+
+def _check_deeper(spec: str, model: Model, source: Source) -> None:
+    """Refuse a spec in which numbers follow from those of layers, if it is wrong for more layers than there are."""
+    subject, bounds = source.subject, " ".join(LOOP.findall(spec))
+    for name in model.hyperparameters if subject.changed is not None else ():
+        value = subject.actual.get(name) if subject.actual is not None else None
+        if not is_integer(value) or not re.search(rf"\b{name}\b", bounds):
+            continue
+        deeper = max(value + MORE_LAYERS, MIN_LAYERS)
+        several = (subject.changed(name, number) for number in (deeper, deeper + 1)) if subject.changed else ()
+        changed = next((found for found in several if found is not None), None)
+        if changed is None:
+            raise make_error("lift", f"cannot lift `{subject.name}`: it cannot be called with `{name}` = {deeper}")
+        overrides = {key: cast("PlainValue", changed.numbers[key]) for key in model.hyperparameters}
+        as_refusal(subject.name, partial(_check_unless_undecided, spec, overrides, changed))
+
+
+def _check_unless_undecided(spec: str, overrides: Mapping[str, PlainValue], subject: Subject) -> None:
+    with suppress(UndecidedError):
+        check_again(spec, overrides, subject)
 
 
 def _check_free_sizes(model: Model, source: Source) -> None:
@@ -240,8 +280,7 @@ def _check_or_compare(spec: str, overrides: Mapping[str, PlainValue], third: Sub
 def _check_whole(spec: str, whole: Subject) -> None:
     """Refuse the spec of a small module that is not that of the actual one, unless that is too large to decide it."""
     try:
-        with suppress(UndecidedError):
-            check_again(spec, {}, whole)
+        _check_unless_undecided(spec, {}, whole)
     except UntranslatableError as problem:
         raise UntranslatableError(
             f"the spec lifted from a small module is wrong at the actual sizes: {problem}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from archspec.core.diagnostics import ArchError
 from archspec.pytorch.lift.sources.inputs import InputDeclaration
+from archspec.pytorch.lift.sources.item_lists import ItemList
 from archspec.pytorch.lift.subject import Subject
 from archspec.pytorch.values.arguments import UntranslatableError
 
@@ -38,7 +39,7 @@ class Source(NamedTuple):
     """The inputs that users describe, in which names are sizes that may vary."""
     stated: Mapping[str, object] = MappingProxyType({})
     """What users state: the arguments of a factory by the names that hyperparameters would have, or fields."""
-    lists: Mapping[str, Sequence[int]] = MappingProxyType({})
+    lists: Sequence[ItemList] = ()
     """The lists whose items are stated."""
     keeping: Callable[[Collection[str]], Source] | None = None
     """What makes a module in which only these arguments have other values than the actual one, if there are some."""
