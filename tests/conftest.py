@@ -31,7 +31,8 @@ def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, obj: obje
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave slow tests of further bundled models and further random configurations to `-m exhaustive`, and all but some
-    cases of `sampled` tests to `-m slow`, unless `-k` chooses, or all golden files are renewed.
+    cases of `sampled` tests to `-m slow`, or to `-m exhaustive` if the test is slow, unless `-k` chooses, or all golden
+    files are renewed.
     """
     models = frozenset(archspec.models()) - bundled.SLOW
     files = {file for file, _ in bundled_models()} - {file for file, name in bundled_models() if name in bundled.SLOW}
@@ -42,7 +43,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("slow") and (named or stem in files):
             item.add_marker("exhaustive")
     if not config.option.keyword and not config.option.update_golden:
-        leave_some_every_day(items)
+        leave_some(items)
     if "exhaustive" in config.option.markexpr:
         return
     left = [item for item in items if item.get_closest_marker("exhaustive")]
@@ -50,11 +51,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
 
 
-def leave_some_every_day(items: list[pytest.Item]) -> None:
-    """Mark the cases of tests that are `sampled(count)` as slow, except for COUNT at equal distances."""
+def leave_some(items: list[pytest.Item]) -> None:
+    """Mark the cases of tests that are `sampled(count)` as slow, or as exhaustive if they are slow, except for COUNT at
+    equal distances.
+    """
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("sampled") and not item.get_closest_marker("slow"):
+        if item.get_closest_marker("sampled") and not item.get_closest_marker("exhaustive"):
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for group in cases.values():
         marker = group[0].get_closest_marker("sampled")
@@ -62,7 +65,7 @@ def leave_some_every_day(items: list[pytest.Item]) -> None:
         everyday = {number * len(group) // count for number in range(count)}
         for number, item in enumerate(group):
             if number not in everyday:
-                item.add_marker("slow")
+                item.add_marker("exhaustive" if item.get_closest_marker("slow") else "slow")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -63,6 +63,7 @@ ONE_BY_ONE = ("glm4v", "glm4v_moe")
 """Types whose live models attend within one image after the other."""
 
 
+@pytest.mark.sampled(90)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("type", TYPES)
 def test_dropout_is_where_the_live_model_has_it(

@@ -27,6 +27,7 @@ def unnamed(text: str) -> str:
     return "".join(re.sub(r'model "[^"]*"', "", " ".join(lines)).split()).replace(",)", ")")
 
 
+@pytest.mark.sampled(80)
 @pytest.mark.parametrize("type", OBJECTS)
 def test_an_object_is_what_it_writes(type: str, tmp_path: Path) -> None:
     made = transformers.models.auto.CONFIG_MAPPING[type](**hints(type).get("defaults", {}))

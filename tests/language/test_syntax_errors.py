@@ -20,6 +20,7 @@ def parsed(text: str) -> tuple[tree.File, Report]:
     return parse(Source("test.arch", text), report), report
 
 
+@pytest.mark.sampled(80)
 @pytest.mark.parametrize(
     "text", [pytest.param(text, marks=pytest.mark.slow if i else (), id=str(i)) for i, text in enumerate(SPECS)]
 )
