@@ -315,18 +315,19 @@ def test_figures_of_other_architectures(path: Path, golden: Callable[[str, str],
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs LaTeX")
-def test_every_figure_compiles_alone_and_by_input(tmp_path: Path) -> None:
+def test_figures_compile_alone_and_by_input(tmp_path: Path) -> None:
     def compiled(name: str) -> str:
         run = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", name]
         result = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False)
         assert result.returncode == 0, result.stdout[-2000:]
         return result.stdout
 
-    for name in MODELS:
-        tmp_path.joinpath(f"{name}.tex").write_text(archspec.figure(name).to_tikz(), encoding="utf-8")
     names = ["gpt2", "gemma-2-2b", "swin-tiny"]
+    drawn = list(dict.fromkeys([*names, *[*MODELS][::3]]))
+    for name in drawn:
+        tmp_path.joinpath(f"{name}.tex").write_text(archspec.figure(name).to_tikz(), encoding="utf-8")
     assert all("(1 page" in compiled(f"{name}.tex") for name in names)
-    inputs = "\n\n".join(rf"\input{{{name}.tex}}" for name in MODELS)
+    inputs = "\n\n".join(rf"\input{{{name}.tex}}" for name in drawn)
     document = (
         "\\documentclass[twocolumn]{article}\\usepackage{tikz}\\begin{document}\n" + inputs + "\n\\end{document}\n"
     )
