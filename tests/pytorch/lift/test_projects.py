@@ -47,6 +47,7 @@ MODELS = {
 """The inputs of each, and the arguments of another module to compare the spec with."""
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", MODELS)
 def test_arguments_of_models_are_hyperparameters(name: str, tmp_path: Path) -> None:
     inputs, arguments = [text.split() for text in MODELS[name]]
