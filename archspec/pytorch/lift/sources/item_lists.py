@@ -38,10 +38,10 @@ class ItemList(NamedTuple):
         return tuple(changed) if isinstance(self.items, tuple) else changed
 
 
-def item_list(name: str, items: Sequence[int], taken: Collection[str]) -> ItemList:
-    """Return a list whose items have other names than all that are taken."""
+def item_list(name: str, items: Sequence[int], words: Collection[str]) -> ItemList:
+    """Return a list whose items have other names than all these words."""
     prefix = f"{name}_"
-    while any(re.fullmatch(f"{prefix}[0-9]+", word) for word in taken):
+    while any(re.fullmatch(f"{prefix}[0-9]+", word) for word in words):
         prefix += "_"
     return ItemList(name, prefix, items)
 
@@ -61,8 +61,8 @@ def is_list_of_sizes(value: object) -> TypeGuard[Sequence[int]]:
 
 def join_items(spec: str, lists: Sequence[ItemList]) -> str:
     """Return a spec that has lists in the place of their items, where it has all items of a list as hyperparameters."""
-    whole = [each for each in lists if {*each.fields()} <= loads(spec).hyperparameters.keys()]
-    for joined in (whole, *[[each] for each in whole]):
+    complete = [each for each in lists if {*each.fields()} <= loads(spec).hyperparameters.keys()]
+    for joined in (complete, *[[each] for each in complete]):
         text = _joined(spec, joined) if joined else spec
         if _is_same(spec, text):
             return text

@@ -216,7 +216,7 @@ def _lifted(source: Source, progress: Callable[[str], None]) -> str:
 
 
 def _check_deeper(spec: str, model: Model, source: Source) -> None:
-    """Refuse a spec in which numbers follow from those of layers, if it is wrong for more layers than there are."""
+    """Refuse a spec with formulas of numbers of layers if it is wrong for more layers than there are."""
     subject, bounds = source.subject, " ".join(LOOP.findall(spec))
     for name in model.hyperparameters if subject.changed is not None else ():
         value = subject.actual.get(name) if subject.actual is not None else None
@@ -224,7 +224,7 @@ def _check_deeper(spec: str, model: Model, source: Source) -> None:
             continue
         deeper = max(value + MORE_LAYERS, MIN_LAYERS)
         several = (subject.changed(name, number) for number in (deeper, deeper + 1)) if subject.changed else ()
-        changed = next((found for found in several if found is not None), None)
+        changed = next((each for each in several if each is not None), None)
         if changed is None:
             raise make_error("lift", f"cannot lift `{subject.name}`: it cannot be called with `{name}` = {deeper}")
         overrides = {key: cast("PlainValue", changed.numbers[key]) for key in model.hyperparameters}
