@@ -2,7 +2,7 @@
 
     # before                                                        # after
     embedding_bag(table, reshape(ids, [-1]), arange(0, m, n), ...)  sum(embedding(table, ids), [1])  embedding_bag_mode
-    max_pool1d(x, sym_size(x, 2))                                 amax(x, [2], keepdim=True)      whole_window_mode
+    max_pool1d(x, sym_size(x, 2))                                   amax(x, [2], keepdim=True)       whole_window_mode
     gru(x, state, weights, ...), for sequences of 7 tokens          archspec.gru(x, state, weights, ...), for any length
 
 `nn.EmbeddingBag` needs the first (click models such as DLRM); convolutional networks that pool over all of a text or

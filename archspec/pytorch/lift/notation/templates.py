@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from archspec.core.algebra import Expression, Polynomial, substitute
@@ -47,6 +47,10 @@ class Statement:
     steps: tuple[str, ...] = ()
     text: str = ""
 
+    def changed(self, change: Callable[[str], str]) -> Statement:
+        """Return the statement with each of its texts changed."""
+        return Statement(self.names, change(self.source), tuple(map(change, self.steps)), change(self.text))
+
 
 @dataclass(frozen=True)
 class Template:
@@ -83,12 +87,7 @@ def _unmasked(template: Template) -> Template | None:
     def without(text: str) -> str:
         return re.sub(r"\(_\)(?=$| for )", "", ending.sub("", text))
 
-    statements = tuple(
-        [
-            Statement(item.names, without(item.source), tuple(map(without, item.steps)), without(item.text))
-            for item in template.statements
-        ]
-    )
+    statements = tuple([item.changed(without) for item in template.statements])
     inputs = tuple([item for item in template.inputs if item not in masks])
     return replace(template, inputs=inputs, statements=statements)
 
@@ -192,11 +191,7 @@ def drop_numbers(template: Template) -> Template:
     def unnumbered(text: str) -> str:
         return NUMBERED.sub("", text)
 
-    statements = [
-        Statement(item.names, unnumbered(item.source), tuple(map(unnumbered, item.steps)), unnumbered(item.text))
-        for item in template.statements
-    ]
-    return replace(template, statements=tuple(statements))
+    return replace(template, statements=tuple([item.changed(unnumbered) for item in template.statements]))
 
 
 def fill_numbers(text: str, numbers: Mapping[str, str]) -> str:

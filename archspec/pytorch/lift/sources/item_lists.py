@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple, TypeGuard, cast
 
 from archspec.core.diagnostics import ArchError
 from archspec.language.format.api import format
 from archspec.pipeline.compile import loads
+from archspec.pipeline.model import Model
 from archspec.pytorch.lift.sources.fields import Fields, is_integer
 
 MAX_ITEMS = 8
@@ -61,21 +63,20 @@ def is_list_of_sizes(value: object) -> TypeGuard[Sequence[int]]:
 
 def join_items(spec: str, lists: Sequence[ItemList]) -> str:
     """Return a spec that has lists in the place of their items, where it has all items of a list as hyperparameters."""
-    complete = [each for each in lists if {*each.fields()} <= loads(spec).hyperparameters.keys()]
-    for joined in (complete, *[[each] for each in complete]):
-        text = _joined(spec, joined) if joined else spec
-        if _is_same(spec, text):
-            return text
+    if not lists:
+        return spec
+    model = loads(spec)
+    complete = [each for each in lists if {*each.fields()} <= model.hyperparameters.keys()]
+    for joined in (complete, *[[each] for each in complete]) if complete else ():
+        text = _joined(spec, joined)
+        with suppress(ArchError):  # two definitions would have a list, or a list the name of something else
+            if _shapes(loads(text)) == _shapes(model):
+                return text
     return spec
 
 
-def _is_same(spec: str, other: str) -> bool:
-    """Whether two specs have the same tensors."""
-    try:
-        tables = [{tensor.name: tensor.shape for tensor in loads(text).tensors} for text in (spec, other)]
-    except ArchError:  # two definitions would have a list, or a list the name of something else
-        return False
-    return tables[0] == tables[1]
+def _shapes(model: Model) -> dict[str, Sequence[int]]:
+    return {tensor.name: tensor.shape for tensor in model.tensors}
 
 
 def _joined(spec: str, lists: Sequence[ItemList]) -> str:

@@ -218,13 +218,15 @@ def _lifted(source: Source, progress: Callable[[str], None]) -> str:
 def _check_deeper(spec: str, model: Model, source: Source) -> None:
     """Refuse a spec with formulas of numbers of layers if it is wrong for more layers than there are."""
     subject, bounds = source.subject, " ".join(LOOP.findall(spec))
-    for name in model.hyperparameters if subject.changed is not None else ():
-        value = subject.actual.get(name) if subject.actual is not None else None
+    make, actual = subject.changed, subject.actual or {}
+    if make is None:
+        return
+    for name in model.hyperparameters:
+        value = actual.get(name)
         if not is_integer(value) or not re.search(rf"\b{name}\b", bounds):
             continue
         deeper = max(value + MORE_LAYERS, MIN_LAYERS)
-        several = (subject.changed(name, number) for number in (deeper, deeper + 1)) if subject.changed else ()
-        changed = next((each for each in several if each is not None), None)
+        changed = make(name, deeper) or make(name, deeper + 1)
         if changed is None:
             raise make_error("lift", f"cannot lift `{subject.name}`: it cannot be called with `{name}` = {deeper}")
         overrides = {key: cast("PlainValue", changed.numbers[key]) for key in model.hyperparameters}
