@@ -73,6 +73,7 @@ def test_images_that_cannot_be_computed(arguments: tuple[str, ...], message: str
 def processors() -> dict[str, Callable[[int, int], int]]:
     """The number of tokens of an image of a height and width by model; those that mark rows and tiles are left out."""
     transformers: Any = pytest.importorskip("transformers")
+    pytest.importorskip("PIL")
     models = "transformers.models."
     pil = {
         name: getattr(pytest.importorskip(f"{models}{name}.image_processing_pil_{name}"), f"{class_}ImageProcessorPil")
