@@ -138,7 +138,7 @@ def _spec(subject: Subject, first: CapturedModule, optional: bool, loops: bool) 
     draft, sizes = drop_coincidental_fields(drafted, subject)
     if second is not None and subject.samples is not None:
         names = [*sizes.defaults(None)]
-        if sizes.created or wrong_names(draft, names, subject):
+        if sizes.created or wrong_names(draft, names, subject, [*subject.numbers]):
             shown = partial(drafted, evidence=evidence_of(subject, second))
             draft, sizes = drop_coincidental_fields(shown, subject)
             require_formulas(draft, [*sizes.defaults(None)], subject)

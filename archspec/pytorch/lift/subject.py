@@ -27,6 +27,10 @@ class Sample(NamedTuple):
     runs: Callable[[], bool]
     changed: Sequence[str]
 
+    def values(self) -> str:
+        """Return the numbers that differ, as in messages."""
+        return ", ".join([f"`{name}` = {self.numbers[name]}" for name in self.changed])
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -56,6 +60,10 @@ class Subject:
     samples: Callable[[Collection[str], bool], Iterator[Sample]] | None = None
     """Modules with other numbers, each of them much smaller or larger, whose tensors the spec has to have: few to check
     it, or many others to find formulas.
+    """
+    branches: Callable[[], Sequence[Sample]] = lambda: ()
+    """Modules with another value of one of the `numbers`, which a factory compares with others to another result than
+    those of the module and of the actual one.
     """
     has_optional: bool = True
     """Whether inputs that `forward` can do without may be optional in the spec, which takes another export."""

@@ -25,7 +25,6 @@ MAX_NAMES = 4
 """Formulas of more numbers, not all of which are known to matter, are not searched."""
 
 MAX_PARAMETERS_CALLED = 20_000_000
-"""Larger modules are not called to see whether their numbers go together."""
 
 Pair: TypeAlias = "tuple[float, float | None]"
 
@@ -33,19 +32,21 @@ Pair: TypeAlias = "tuple[float, float | None]"
 class FormulaError(UntranslatableError):
     """Sizes follow the numbers of these names in a way that is not known."""
 
-    def __init__(self, reason: str, names: Sequence[str]) -> None:
-        super().__init__(reason)
-        self.names = names
+    def __init__(self, reasons: Mapping[str, str]) -> None:
+        super().__init__(f"the spec does not hold for {next(iter(reasons.values()))}")
+        self.reasons = reasons
 
 
-def wrong_names(text: str, names: Sequence[str], subject: Subject) -> dict[str, str]:
-    """Return the numbers for other values of which a spec has other tensors than the module, by the reason.
+def wrong_names(
+    text: str, names: Sequence[str], subject: Subject, varied: Sequence[str] | None = None
+) -> dict[str, str]:
+    """Return the reasons why a spec is wrong for other values of numbers, of which the module has other tensors.
 
-    `names` are those that the spec follows. All that differ from those of the first module are returned if single ones
-    are right.
+    `names` are those that the spec follows, `varied` those that have other values, by default the same. All that differ
+    from those of the first module are returned if single ones are right.
     """
     wrong: dict[str, str] = {}
-    for sample in subject.samples(names, False) if subject.samples is not None else ():
+    for sample in subject.samples(names if varied is None else varied, False) if subject.samples is not None else ():
         if wrong.keys() & sample.changed:
             continue
         overrides = {name: cast("PlainValue", sample.numbers[name]) for name in names if name in sample.numbers}
@@ -54,8 +55,7 @@ def wrong_names(text: str, names: Sequence[str], subject: Subject) -> dict[str, 
         except ArchError:  # it is no spec for these numbers
             continue
         if reason and sample.runs():
-            values = ", ".join([f"`{name}` = {value}" for name, value in overrides.items()])
-            wrong |= dict.fromkeys(sample.changed, f"{values}: {reason}")
+            wrong |= dict.fromkeys(sample.changed, f"{sample.values()}: {reason}")
     return wrong
 
 
@@ -63,20 +63,20 @@ def require_formulas(text: str, names: Sequence[str], subject: Subject) -> None:
     """Raise FormulaError unless a spec has the tensors of modules with other values of the numbers that it follows."""
     wrong = wrong_names(text, names, subject)
     if wrong:
-        reason = next(iter(wrong.values()))
-        raise FormulaError(f"the spec of two small ones does not hold for {reason}", [*wrong])
+        raise FormulaError(wrong)
 
 
 def evidence_of(subject: Subject, second: Subject) -> Evidence:
     """Return the sizes of tensors in modules that can be called."""
     samples = [*subject.samples([*subject.numbers], True)] if subject.samples is not None else []
-    called = [sample for sample in samples if _count(sample.module) <= MAX_PARAMETERS_CALLED and sample.runs()]
+    called = [sample for sample in samples if is_small(sample.module) and sample.runs()]
     modules = [subject.module, second.module, *[sample.module for sample in called]]
     return Evidence(modules, [subject.numbers, second.numbers, *[sample.numbers for sample in called]])
 
 
-def _count(module: nn.Module) -> int:
-    return sum([parameter.numel() for parameter in module.parameters()])
+def is_small(module: nn.Module) -> bool:
+    """Whether a module is called to see whether its numbers go together."""
+    return sum([parameter.numel() for parameter in module.parameters()]) <= MAX_PARAMETERS_CALLED
 
 
 class Evidence:

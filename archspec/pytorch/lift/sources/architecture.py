@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from archspec.core.diagnostics import ArchError, make_error
 from archspec.ir.ops import OPS
+from archspec.pytorch.lift.sources.branches import branching_values
 from archspec.pytorch.lift.sources.fields import (
     Fields,
     are_fields,
@@ -40,6 +41,9 @@ CHECKED, SHOWN = (2, 3), (5, 12)
 """How many smaller and larger values of each argument, and sets of values of all, a factory is called with to check
 formulas, and to find others.
 """
+
+MAX_LAYERS, MAX_NUMBER = 100, 2**16
+"""The largest values of an argument with which a factory is called to see whether it takes another branch."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +105,13 @@ def subject_of(architecture: Architecture, small_one: SmallModule | None = None)
     def changed(name: str, value: int) -> Subject | None:
         return _changed(architecture, small_one, {name: value})
 
+    @cache
+    def branches() -> list[Sample]:
+        return [*_branches(architecture, small_one)]
+
     def samples(names: Collection[str], many: bool) -> Iterator[Sample]:
-        return _samples(architecture, small_one, names, many)
+        yield from _samples(architecture, small_one, names, many)
+        yield from [] if many else [sample for sample in branches() if {*sample.changed} <= {*names}]
 
     return Subject(
         module=first.module,
@@ -114,6 +123,7 @@ def subject_of(architecture: Architecture, small_one: SmallModule | None = None)
         deep=deep,
         third=third,
         samples=samples if architecture.is_factory else None,
+        branches=branches if architecture.is_factory else lambda: [],
         numbers=first.numbers,
         parts=parts_of(architecture.fields),
         actual=numbers_of(architecture.fields),
@@ -220,6 +230,32 @@ def _samples(architecture: Architecture, first: SmallModule, names: Collection[s
             module = build_on_meta(partial(architecture.build, changed))
             runs = partial(_changed, architecture, first, changes)
             yield Sample(numbers_of(changed), module, lambda runs=runs: runs() is not None, [*changes])
+
+
+def _branches(architecture: Architecture, first: SmallModule) -> Iterator[Sample]:
+    """Yield modules of a factory that differ from the `first` small one in one number, with which it may take another
+    branch.
+    """
+    fields = merge_fields(architecture.fields, first.fields)
+    for name, value in numbers_in(architecture.fields):
+        few = fields.get(name, value)
+        if not is_integer(few) or not few > 0 < value:
+            continue
+
+        def build(other: int, name: str = name) -> nn.Module:
+            return _built_on_meta(architecture, with_number(fields, name, other))
+
+        most = MAX_LAYERS if kind_of(name) == "layers" else MAX_NUMBER
+        for other, module in branching_values(build, few, value, most):
+            runs = partial(_changed, architecture, first, {name: other})
+            numbers = numbers_of(with_number(fields, name, other))
+            yield Sample(numbers, module, lambda runs=runs: runs() is not None, [name])
+
+
+def _built_on_meta(architecture: Architecture, fields: Fields) -> nn.Module:
+    with warnings.catch_warnings():  # of tensors without elements
+        warnings.simplefilter("ignore")
+        return build_on_meta(partial(architecture.build, fields))
 
 
 def _changes(
@@ -332,9 +368,7 @@ def _built(architecture: Architecture, fields: Fields, seed: int) -> nn.Module:
     import torch
 
     build = partial(architecture.build, fields)
-    with warnings.catch_warnings():  # of tensors without elements
-        warnings.simplefilter("ignore")
-        sizes = [parameter.numel() for parameter in build_on_meta(build).parameters()]
+    sizes = [parameter.numel() for parameter in _built_on_meta(architecture, fields).parameters()]
     if 0 in sizes:
         raise ValueError("some of its tensors have no elements")
     count = sum(sizes)

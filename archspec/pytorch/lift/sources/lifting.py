@@ -15,7 +15,7 @@ from archspec.pipeline.compile import loads
 from archspec.pipeline.model import Model
 from archspec.pytorch.lift.api import as_refusal, lift_subject
 from archspec.pytorch.lift.check import ComparisonError, UndecidedError, check_again, check_outputs, check_unrounded
-from archspec.pytorch.lift.sizes.evidence import FormulaError
+from archspec.pytorch.lift.sizes.evidence import FormulaError, is_small
 from archspec.pytorch.lift.sources.examples import left_out
 from archspec.pytorch.lift.sources.fields import is_integer
 from archspec.pytorch.lift.sources.flags import Flags
@@ -121,11 +121,11 @@ def _following_most(source: Source, progress: Callable[[str], None]) -> tuple[st
     if keeping is None:
         raise problem
     items = items_of(source.lists)
-    unknown = problem.__cause__.names if isinstance(problem.__cause__, FormulaError) else ()
+    unknown = _reasons(problem)
     if unknown and (not items or {*unknown} <= {*items} or {*unknown}.isdisjoint(items)):
-        spec = _leave_out_unknown(source, keeping, unknown, progress)
-        if spec is not None:
-            return spec, {}
+        spec_and_reasons = _leave_out_unknown(source, keeping, unknown, progress)
+        if spec_and_reasons is not None:
+            return spec_and_reasons
     if items:  # they are followed together, or not at all
         plain = {name: value for name, value in source.stated.items() if name not in items}
         spec, reasons = _following_most(keeping([*plain])._replace(stated=plain, lists=()), progress)
@@ -155,16 +155,30 @@ def _following_most(source: Source, progress: Callable[[str], None]) -> tuple[st
 def _leave_out_unknown(
     source: Source,
     keeping: Callable[[Collection[str]], Source],
-    names: Collection[str],
+    reasons: Mapping[str, str],
     progress: Callable[[str], None],
-) -> str | None:
-    """Return a spec that follows all arguments except `names`, and others without a formula; None if there is none."""
-    kept = [name for name, value in source.stated.items() if is_integer(value) and name not in names]
+) -> tuple[str, dict[str, str]] | None:
+    """Return a spec that follows all arguments except those with `reasons`, and others without a formula, and why; None
+    if there is none.
+    """
+    kept = [name for name, value in source.stated.items() if is_integer(value) and name not in reasons]
     try:
-        return lift_or_replace(keeping(kept), progress)
+        return lift_or_replace(keeping(kept), progress), _differing(reasons)
     except ArchError as error:
-        more = error.__cause__.names if isinstance(error.__cause__, FormulaError) else ()
-    return _leave_out_unknown(source, keeping, [*names, *more], progress) if {*more} - {*names} else None
+        more = _reasons(error)
+    if not more.keys() - reasons.keys():
+        return None
+    return _leave_out_unknown(source, keeping, {**more, **reasons}, progress)
+
+
+def _reasons(error: ArchError) -> Mapping[str, str]:
+    """Return why the arguments cannot be followed without which something could be lifted."""
+    return error.__cause__.reasons if isinstance(error.__cause__, FormulaError) else dict[str, str]()
+
+
+def _differing(reasons: Mapping[str, str]) -> dict[str, str]:
+    """Return why arguments are not followed for which a spec that follows them is wrong."""
+    return {name: f"a spec that follows it would be wrong for {reason}" for name, reason in reasons.items()}
 
 
 def _reason(error: ArchError) -> str:
@@ -207,12 +221,34 @@ def _lifted(source: Source, progress: Callable[[str], None]) -> str:
     whole = source.whole
     if whole is not None:
         as_refusal(name, lambda: _check_whole(spec, whole))
+    _check_branches(spec, model, source.subject)
     if of_index or NUMBERED.search(spec):
         _check_deeper(spec, model, source)
     if source.subject.third is not None:
         third = source.subject.third
         as_refusal(name, lambda: _check_third(spec, [*model.hyperparameters], third))
     return spec
+
+
+def _check_branches(spec: str, model: Model, subject: Subject) -> None:
+    """Refuse a spec if it has other outputs than the module where a factory may take another branch."""
+    names, wrong = [*model.hyperparameters], dict[str, str]()
+    for sample in subject.branches():
+        (name,) = sample.changed
+        make, value = subject.changed, sample.numbers[name]
+        if name not in names or name in wrong or not is_small(sample.module) or make is None or not is_integer(value):
+            continue
+        changed = make(name, value)
+        if changed is None:
+            continue
+        overrides = {key: cast("PlainValue", changed.numbers[key]) for key in names}
+        try:
+            check_outputs(spec, overrides, changed)
+        except UntranslatableError as problem:
+            wrong[name] = f"{sample.values()}: {problem}"
+    if wrong:
+        error = FormulaError(wrong)
+        raise make_error("lift", f"cannot lift `{subject.name}`: {error}") from error
 
 
 def _check_deeper(spec: str, model: Model, source: Source) -> None:
