@@ -69,10 +69,10 @@ def axes_of(rank: int, dim: Axes) -> list[int]:
 
 
 def along(x: Value, dim: Axes, keepdim: bool = False) -> dict[str, Setting]:
-    """Return the settings of an operation along axes, of which the last one is -1."""
-    axes = as_list(dim) if dim is not None and dim != [] else axes_of(len(x.shape), dim)
-    axes = [-1 if axis == len(x.shape) - 1 else axis for axis in axes]
-    return {"axis": axes[0] if len(axes) == 1 else axes, **({"keep": True} if keepdim else {})}
+    """Return the settings of an operation along axes; the last one alone is -1."""
+    axes = axes_of(len(x.shape), dim)
+    axis = (-1 if axes[0] == len(x.shape) - 1 else axes[0]) if len(axes) == 1 else axes
+    return {"axis": axis, **({"keep": True} if keepdim else {})}
 
 
 def reduced(b: Builder, name: str, x: Value, dim: Axes, keepdim: bool = False) -> Value:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from archspec.core.algebra import Dim
+from archspec.pytorch.calls.layers import mean
 from archspec.pytorch.calls.placement import pad
 from archspec.pytorch.calls.rows import Row, Types, fixed_size, slice_axis
 from archspec.pytorch.calls.shape import windows_along
@@ -187,17 +188,17 @@ def _missing_ends(
 
 def _adaptive_mean(rank: int) -> Row:
     def call(b: Builder, types: Types, x: Value, sizes: object) -> Value:
-        for axis in range(len(x.shape) - rank, len(x.shape)):
-            old, new = x.shape[axis], types[0].shape[axis]
-            if new == 1:
-                x = b.op("div", b.op("sum", x, axis=axis, keep=True), old)
-            else:
-                old, new = [fixed_size("adaptive_pool", size) for size in (old, new)]
-                means = [
-                    [1 / (last - first) if first <= at < last else 0.0 for at in range(old)]
-                    for first, last in _parts(old, new)
-                ]
-                x = weighted(b, x, axis, means)
+        axes = range(len(x.shape) - rank, len(x.shape))
+        single = [axis for axis in axes if types[0].shape[axis] == 1]
+        if single:
+            x = mean(b, types, x, single, True)
+        for axis in [axis for axis in axes if axis not in single]:
+            old, new = [fixed_size("adaptive_pool", each.shape[axis]) for each in (x, types[0])]
+            means = [
+                [1 / (last - first) if first <= at < last else 0.0 for at in range(old)]
+                for first, last in _parts(old, new)
+            ]
+            x = weighted(b, x, axis, means)
         return x
 
     return call

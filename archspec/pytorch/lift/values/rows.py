@@ -153,11 +153,12 @@ def _settings_of_rows(
     found = [item for item in moved if item is not None]
     if len(found) < len(moved):
         return None
-    return {**settings, "axis": found[0] if len(found) == 1 else found} if "axis" in settings else dict(settings)
+    if "axis" not in settings:
+        return dict(settings)
+    single = -1 if found[0] == rank + more - 1 else found[0]
+    return {**settings, "axis": single if len(found) == 1 else found}
 
 
 def _moved(axis: object, rank: int, more: int) -> int | None:
-    """Return an axis after the first one as counted from the end if it is the last, or with more axes in front."""
-    if not isinstance(axis, int) or axis % rank == 0:
-        return None
-    return -1 if axis % rank == rank - 1 else axis % rank + more
+    """Return an axis after the first one, with more axes in front."""
+    return axis % rank + more if isinstance(axis, int) and axis % rank else None
