@@ -246,7 +246,7 @@ class Sizes:
             elif actual is not None:
                 value = self.expressions.fields[name][0]
                 raise SizeDependenceError(
-                    f"the configuration has no field that decides a size, {value} in the module it was lifted from"
+                    f"no argument or field decides a size, {value} in the module it was lifted from"
                 )
             else:
                 found[name] = self.expressions.fields[name][0]

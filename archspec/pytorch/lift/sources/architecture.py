@@ -208,7 +208,7 @@ def reason_for(architecture: Architecture, name: str) -> str:
         return "a token"
     few = shrink_fields(architecture.fields, SHALLOW, architecture.choices[0])
     fields, shapes = merge_fields(architecture.fields, few), set[object]()
-    for other in (value, value + 1, 2 * value):
+    for other in (1, value, value + 1, 2 * value):
         with suppress(Exception):  # of any class, as it comes from the architecture
             module = build_on_meta(partial(architecture.build, with_number(fields, name, other)))
             shapes.add(tuple([(name, *tensor.shape) for name, tensor in module.state_dict().items()]))
