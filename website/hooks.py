@@ -115,10 +115,7 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
     for kind in ("home", "playground"):
         mark = f'<div id="workbench-{kind}"></div>'
         if mark in html:
-            folder = get_relative_url("playground/", page.url)
-            start = f'<script>var worker = new Worker("{folder}worker.js", {{type: "module"}})</script>'
-            script = f'<script type="module" src="{folder}workbench.js"></script>'
-            html = html.replace(mark, f"{workbench.render(kind)}{start}{script}")
+            html = html.replace(mark, workbench.render(kind))
     return html
 
 

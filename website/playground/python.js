@@ -1,11 +1,10 @@
 /** Starts Python with the compiler. */
 
-import { loadPyodide } from "./pyodide/pyodide.mjs";
-
 const here = (path) => new URL(path, import.meta.url);
 
 /** Return a Python that has archives with packages, started in the plain way. */
 export async function start(...archives) {
+  const { loadPyodide } = await import("./pyodide/pyodide.mjs");
   const [python, ...packages] = await Promise.all([
     loadPyodide({ indexURL: here("pyodide/").href }),
     ...archives.map((name) => fetch(here(name)).then((response) => response.arrayBuffer())),

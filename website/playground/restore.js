@@ -1,61 +1,73 @@
-/** Restores the Python that `snapshot.mjs` has saved: its program, its memory and its files are one file. */
+/** Restores the Python that `snapshot.mjs` has saved: its program, its files and its memory are one file. */
 
-import { ZSTDDecoder } from "zstddec";
+import { ZSTDDecoder } from "zstddec/stream";
 
 import { info, name, sizes } from "archspec-snapshot";
-import { loadPyodide } from "./pyodide/pyodide.mjs";
 
 const NO_FILES = "data:application/zip;base64,UEsFBgAAAAAAAAAAAAAAAAAAAAAAAA=="; // an empty archive
 
 export async function restore() {
-  const [program, memory, glue, files] = await parts();
-  const module = await import(URL.createObjectURL(new Blob([glue], { type: "text/javascript" })));
-  const fetched = globalThis.fetch;
-  globalThis.fetch = (url, options) =>
-    String(url).endsWith("pyodide.asm.wasm")
-      ? Promise.resolve(new Response(program, { headers: { "Content-Type": "application/wasm" } }))
-      : fetched(url, options);
+  const next = await unpacked();
+  const compiled = WebAssembly.compile(next(sizes.program)); // in other threads, while the rest is unpacked
+  const glue = URL.createObjectURL(new Blob([next(sizes.glue)], { type: "text/javascript" }));
+  const [files, memory] = [next(sizes.files), next(sizes.memory)];
+  const { fetch } = globalThis;
+  const { instantiateStreaming } = WebAssembly;
+  globalThis.fetch = (url, ...options) =>
+    String(url).endsWith("pyodide.asm.wasm") ? Promise.resolve(new Response()) : fetch(url, ...options);
+  WebAssembly.instantiateStreaming = async (_, imports) => {
+    const module = await compiled;
+    return { module, instance: await WebAssembly.instantiate(module, imports) };
+  };
   try {
+    const [module, { loadPyodide }] = await Promise.all([import(glue), import("./pyodide/pyodide.mjs")]);
     const python = await loadPyodide({
       indexURL: new URL("pyodide/", import.meta.url).href,
-      createPyodideModule: (settings) => grown(module.default(settings), memory.length),
+      createPyodideModule: async (settings) => {
+        const started = await module.default(settings);
+        started.growMemory(memory.length);
+        return started;
+      },
       lockFileContents: { info, packages: {} },
       stdLibURL: NO_FILES,
-      _loadSnapshot: memory.slice(), // at an address that is a multiple of 4
+      _loadSnapshot: memory,
     });
     write(python.FS, JSON.parse(new TextDecoder().decode(files)));
     return python;
   } finally {
-    globalThis.fetch = fetched;
+    globalThis.fetch = fetch;
+    WebAssembly.instantiateStreaming = instantiateStreaming;
   }
 }
 
-/** Give a program the memory that the saved one had. */
-async function grown(starting, length) {
-  const program = await starting;
-  program.growMemory(length);
-  return program;
-}
-
-/** Fetch and unpack the file. */
-async function parts() {
+/** Fetch the file; return a function that unpacks a number of further bytes. */
+async function unpacked() {
   const decoder = new ZSTDDecoder();
   const response = fetch(new URL(name, import.meta.url));
   await decoder.init();
-  const all = decoder.decode(
-    new Uint8Array(await (await response).arrayBuffer()),
-    sizes.reduce((sum, size) => sum + size),
-  );
-  let end = 0;
-  return sizes.map((size) => all.subarray(end, (end += size)));
+  const chunks = decoder.decodeStreaming([new Uint8Array(await (await response).arrayBuffer())]);
+  let chunk = new Uint8Array();
+  return (size) => {
+    const bytes = new Uint8Array(size);
+    for (let end = 0; end < size; ) {
+      if (!chunk.length) chunk = chunks.next().value;
+      if (!chunk?.length) throw new Error("the file is incomplete or damaged");
+      const part = chunk.subarray(0, size - end);
+      bytes.set(part, end);
+      end += part.length;
+      chunk = chunk.subarray(part.length);
+    }
+    return bytes;
+  };
 }
 
 function write(FS, files) {
-  const made = new Set();
+  const encoder = new TextEncoder();
+  const folders = new Set();
   for (const [path, text] of Object.entries(files)) {
     const folder = path.slice(0, path.lastIndexOf("/"));
-    if (!made.has(folder)) FS.mkdirTree(folder);
-    made.add(folder);
-    FS.writeFile(path, text);
+    if (!folders.has(folder)) FS.mkdirTree(folder);
+    folders.add(folder);
+    FS.writeFile(path, encoder.encode(text), { canOwn: true });
   }
 }

@@ -19,12 +19,14 @@ const part = (name) => readFile(createRequire(import.meta.url).resolve(`pyodide/
 const first = await started({});
 const contents = await Promise.all(texts.map((path) => readFile(path, "utf8")));
 const modules = first.globals.get("modules_for")(JSON.stringify(contents));
-const files = first.globals.get("data")();
+const files = Buffer.from(first.globals.get("data")());
 
 const saved = await started({ _makeSnapshot: true, env: { HOME: "/home/pyodide" } });
 saved.globals.get("prepare")(modules, contents[0]);
 const memory = saved.makeMemorySnapshot();
-const parts = [await part("pyodide.asm.wasm"), memory, await part("pyodide.asm.mjs"), Buffer.from(files)];
+const [program, glue] = [await part("pyodide.asm.wasm"), await part("pyodide.asm.mjs")];
+const parts = [program, glue, files, memory];
+const sizes = { program: program.length, glue: glue.length, files: files.length, memory: memory.length };
 
 first.FS.writeFile("/parts", Buffer.concat(parts));
 first.globals.get("compress_file")("/parts");
@@ -32,7 +34,7 @@ const packed = Buffer.from(first.FS.readFile("/parts"));
 const name = `python-${createHash("sha256").update(packed).digest("hex").slice(0, 16)}.zst`;
 await writeFile(join(folder, name), packed);
 const { info } = JSON.parse(await part("pyodide-lock.json"));
-await writeFile(result, JSON.stringify({ info, name, sizes: parts.map((part) => part.length) }));
+await writeFile(result, JSON.stringify({ info, name, sizes }));
 
 async function started(options) {
   const python = await loadPyodide(options);

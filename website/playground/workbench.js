@@ -36,10 +36,14 @@ const ask = newCompiler(
     performance.mark("live");
     element("workbench").dataset.start = how;
     say("live", "Live");
+    document.dispatchEvent(new Event("compiler"));
     analyze();
     navigator.serviceWorker?.register(new URL("../offline.js", import.meta.url));
   },
-  (failure) => say("failed", failure),
+  (failure) => {
+    say("failed", failure);
+    document.dispatchEvent(new Event("compiler"));
+  },
 );
 const controls = setUpControls({ editor, ask, say, refresh: analyze, saved });
 editor.show([], saved[0].numbers.lines);
