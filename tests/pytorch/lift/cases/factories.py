@@ -320,6 +320,19 @@ optional = evaluated(lambda dim=24, bias=True, pre=False, verbose=False: Optiona
 words = evaluated(lambda words=40, dim=24, classes=5: Words(words, dim, classes))
 
 
+def capped(channels=64, out=5):
+    return nn.Sequential(nn.GroupNorm(min(channels // 4, 32), channels), nn.Conv2d(channels, out, 1))
+
+
+def deepened(dim=16, layers=3):
+    last = nn.Linear(dim, dim) if layers > 12 else nn.Identity()
+    return nn.Sequential(nn.Sequential(*[nn.Linear(dim, dim) for _ in range(layers)]), last)
+
+
+def padded(vocab=100, dim=16):
+    return nn.Sequential(nn.Embedding((vocab + 63) // 64 * 64, dim), nn.Linear(dim, 3))
+
+
 SOURCES = {
     "a scale of two arguments": (":adapted", "x=real[batch,seq,dim]", {"dim": 48, "rank": 24, "alpha": 30}),
     "queries and keys that are both scaled": (":scaled", "x=real[batch,seq,dim]", {"dim": 48, "heads": 6}),
@@ -347,6 +360,9 @@ SOURCES = {
         {"dim": 48, "n_heads": 6, "n_kv": 3, "context": 50},
     ),
     "an embedded step": (":timed", "step=real[batch]", {"dim": 48, "channels": 5}),
+    "groups up to a number": (":capped", "input=real[batch,channels,height,width]", {"out": 7}),
+    "a layer of deep modules": (":deepened", "input=real[batch,dim]", {"dim": 20}),
+    "padded words": (":padded", "input=int[batch,seq]", {"vocab": 700, "dim": 12}),
     "booleans": (":optional", "x=real[batch,dim]", {"dim": 16, "bias": False, "pre": True}),
     "an argument with the name of an input": (
         ":words",
