@@ -352,7 +352,7 @@ class BodyWriter:
             for turn, arg in enumerate(flat)
             if arg is not None
         ]
-        if value.op in ("arange", "full", "table", "rotary_frequencies"):
+        if not flat and not value.is_module:
             return self._callee(value)
         return f"{self._applied(value)}({', '.join(args)})"
 
