@@ -95,6 +95,9 @@ FUNCTIONS = {
     "hidden where it is not to be seen": written(lambda q, k, mask: torch.where(mask, -INF, q @ k.mT / 8.0)),
     "less visible": written(lambda q, k, mask: torch.where(mask, q @ k.mT * 0.25, -50.0)),
     "less visible where it is not to be seen": written(lambda q, k, mask: torch.where(mask, -50.0, q @ k.mT * 0.25)),
+    "hidden, but not infinite": written(
+        lambda q, k, mask: torch.where(mask, q @ k.mT, -INF).clamp(min=torch.finfo(torch.float32).min)
+    ),
     "scaled before": written(lambda q, k, mask: torch.where(mask, (q * 0.5) @ (k / 4.0).mT, -INF)),
     "repeated keys": (lambda q, k, v, mask: attention(q, twice(k), twice(v), mask), Q, Q + 1, Q + 2, M),
     "repeated keys alone": (lambda q, k, v, mask: attention(q, twice(k), v, mask), Q, Q + 1, Q + 2, M),
