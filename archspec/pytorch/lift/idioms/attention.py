@@ -232,7 +232,7 @@ def _scores(b: SpecBuilder, value: Value, uses: Counter[Value], most: int = MAX_
         if scores is None or scores != _Scores(scores.product, scores.scale):
             return None
         return scores._replace(cap=cap)
-    for inner in value.operands if _is_operation(value, "where", "add", "mul", "div") else ():
+    for inner in value.operands if _is_operation(value, "where", "add", "mul", "div", "max") else ():
         is_scores = inner.shape == value.shape and uses[inner] == 1
         scores = _scores(b, inner, uses, most - 1) if is_scores else None
         if scores is not None:
@@ -268,6 +268,8 @@ def _changed(b: SpecBuilder, scores: _Scores, value: Value, inner: Value) -> _Sc
             if visible is not None:
                 return _with_visible(b, scores, visible, hidden)
         return scores._replace(bias=other if scores.bias is None else b.op("add", scores.bias, other))
+    if value.op == "max":
+        return scores._replace(finite=True) if number == LOWEST_FLOAT32 else None
     if number is None:
         return None
     return scores._replace(scale=scores.scale * number if value.op == "mul" else scores.scale / number)

@@ -42,6 +42,7 @@ SETTINGS_OF = {
     "full": ("shape", "value"),
     "split": ("sizes",),
     "table": ("values",),
+    "alibi_slopes": ("heads",),
 }
 """The hyperparameters that are given by position."""
 

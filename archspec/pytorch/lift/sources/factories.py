@@ -12,7 +12,7 @@ from archspec.core.diagnostics import ArchError
 from archspec.pytorch.export.capture import SingleLengthError
 from archspec.pytorch.lift.sizes.evidence import FormulaError
 from archspec.pytorch.lift.sources.architecture import Architecture, reason_for, subject_of
-from archspec.pytorch.lift.sources.fields import kind_of, numbers_in
+from archspec.pytorch.lift.sources.fields import is_pattern, kind_of, numbers_in
 from archspec.pytorch.lift.sources.file import architecture_of_file
 from archspec.pytorch.lift.sources.inputs import InputDeclaration
 from archspec.pytorch.lift.sources.source import Source
@@ -140,9 +140,10 @@ class _Factory:
         """Return what makes small modules, with multiples of numbers of an unknown kind if there are some."""
         sizes = [size for item in self.declared for size in item.sizes]
         depths = [name for name in architecture.fields if kind_of(name) == "layers"]
+        patterns = [name for name in architecture.fields if is_pattern(name)]
         of_inputs = [name for name, value in architecture.fields.items() if value in sizes]
-        kept = [depths, [*depths, *of_inputs]] if of_inputs else [depths]
-        larger = [multiplied(architecture, subject, names) for names in kept]
+        constant = [depths, *[[*depths, *names] for names in (patterns, of_inputs) if names]]
+        larger = [multiplied(architecture, subject, names) for names in constant]
         return [*[partial(self._of, found) for found in larger if found], partial(self._small, subject)]
 
     def _with_separate(self, architecture: Architecture) -> Source:

@@ -196,9 +196,14 @@ def has_patterns(fields: Mapping[str, object]) -> bool:
             items = [*map(str, value)] if is_list(value) else []
             if len(items) in counts and len({*items}) > 1:
                 return True
-            if re.search(_PATTERN, name) and value and not isinstance(value, list | str | float):
+            if is_pattern(name) and value and not isinstance(value, list | str | float):
                 return True
     return False
+
+
+def is_pattern(name: str) -> bool:
+    """Whether a field of this name says that some layers are different."""
+    return re.search(_PATTERN, name) is not None
 
 
 def names_layers(fields: Mapping[str, object]) -> bool:

@@ -72,13 +72,14 @@ def multiplied(architecture: Architecture, subject: Subject, without: Collection
     same = {name: value for name, value in both[0].items() if value == both[1].get(name) and value > 1}
     changed = subject.changed
     assert changed is not None
+    possible = {
+        name: [by for by in MULTIPLES if name not in without and changed(name, by * value) is not None]
+        for name, value in same.items()
+    }
     multiples: dict[str, int] = {}
-    for name, value in same.items():
-        seldom = sorted(MULTIPLES, key=[*multiples.values()].count)
-        possible = (by for by in seldom if name not in without and changed(name, by * value) is not None)
-        by = next(possible, None)
-        if by is not None:
-            multiples[name] = by
+    for name, factors in sorted(possible.items(), key=lambda item: len(item[1])):  # the fewest choices first
+        if factors:
+            multiples[name] = min(factors, key=[*multiples.values()].count)
     return replace(architecture, choices=[first, second._replace(multiples=multiples), *rest]) if multiples else None
 
 

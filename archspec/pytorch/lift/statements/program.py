@@ -69,12 +69,13 @@ def build_program(
     signatures: Signatures,
     sizes: Mapping[str, int],
     taken: Sequence[str],
-    optional: Collection[str],
+    optional: Mapping[str, bool],
     loops: bool,
     other: SizeChange,
 ) -> LiftedProgram:
     """Return the definitions of a module. `taken` are names that values cannot have, `optional` the inputs that may be
-    left out if they are only masks of attention. With `loops`, layers in turn with other operations become loops.
+    left out if they are only masks of attention, or if ones in their place are the same. With `loops`, layers in turn
+    with other operations become loops.
     """
     stored = recording.stored
     bodies = split_into_bodies(recording.root, outputs, stored, other.several)
@@ -82,6 +83,7 @@ def build_program(
     paths = dict.fromkeys([body.path for body in bodies.values()])
     lent = _lent(bodies.values())
     masks = masks_of([*bodies.values()], optional)
+    ones = _ones(bodies[None].inputs, masks, optional)
     program = LiftedProgram()
     found: dict[Value, tuple[int, int]] = {}
     use_local_tensor_names([*bodies.values()], stored)
@@ -91,7 +93,7 @@ def build_program(
     steps = [step for value in values for step in value.steps]
     taken = [*taken, *{value.op for value in steps if value.kind in ("std", "layer")}]
     for call, body in bodies.items():
-        names = _input_names(body, recording, signatures, sizes, taken, masks)
+        names = _input_names(body, recording, signatures, sizes, taken, {*masks, *ones})
         _order(body, call, names)
         key = partial(_key, program, found, partial(stored.frozen, path=body.path))
         runs = find_layer_runs(body.values(), body.outputs, key, body.path, loops)
@@ -114,6 +116,7 @@ def build_program(
             ties.get(body.path, []),
             lent.get(body, []),
             masks,
+            ones if call is None else (),
             [path for path in paths if is_below(path, body.path)],
             partial(stored.frozen, path=body.path),
         )
@@ -124,10 +127,18 @@ def build_program(
         program.imports |= writer.imports
         if call is not None:
             found[call] = row
-    program.optional = [value.address for value in masks if value.op == "input"]
+    program.optional = [value.address for value in (*masks, *ones) if value.op == "input"]
     types = [type for body in bodies.values() for type in (*body.inputs, *body.outputs)]
     program.dims |= dict.fromkeys(sorted({name for value in types for size in value.shape for name in symbols(size)}))
     return program
+
+
+def _ones(inputs: Sequence[Value], masks: Collection[Value], optional: Mapping[str, bool]) -> list[Value]:
+    """Return the inputs that ones may stand for, in sizes that required inputs have; other than `masks`."""
+    ones = [value for value in inputs if optional.get(value.address) and value not in masks]
+    required = dimensions_of([value for value in inputs if value not in ones and value not in masks])
+    names = {name for size in required for name in symbols(size)}
+    return [value for value in ones if {name for size in value.shape for name in symbols(size)} <= names]
 
 
 def _written(

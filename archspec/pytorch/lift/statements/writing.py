@@ -48,8 +48,8 @@ class WritingContext(NamedTuple):
     """Context for writing a body: runs of layers in it, by their last value; the layers of all
     iterations of its loops, by those that stand for them; names of its inputs and outputs, and those that are `taken`;
     the tensors that it declares itself, with what is written before their shapes, and those that it ties; the layers
-    that it declares for blocks around it; the masks that may be left out; the addresses of blocks inside; what returns
-    the modifier of a layer.
+    that it declares for blocks around it; the masks that may be left out; the inputs in whose place ones may stand; the
+    addresses of blocks inside; what returns the modifier of a layer.
     """
 
     body: Body
@@ -62,6 +62,7 @@ class WritingContext(NamedTuple):
     ties: Sequence[tuple[str, str]]
     lent: Sequence[BorrowedLayer]
     masks: Collection[Value]
+    ones: Collection[Value]
     inner: Collection[str]
     frozen: Callable[[str], str]
 
@@ -186,6 +187,8 @@ class BodyWriter:
             text = f"{address}: {self._layer(value)} if {condition}"
             self.statements.append(Statement(text=text))
         self._declare_shared()
+        for value in self.facts.ones:
+            self._complete(value)
         for value in self.chains.values:
             if self.chains.is_statement(value):
                 self.bind(value)
@@ -217,7 +220,16 @@ class BodyWriter:
         return role_statements(self.body.frame.kind, list(dict.fromkeys(layers)), owns, self.gaps.address)
 
     def _input(self, name: str, value: Value) -> tuple[str, str, str]:
-        return name, value.dtype, self._shape(value) + (OPTIONAL if value in self.facts.masks else "")
+        is_optional = value in self.facts.masks or value in self.facts.ones
+        return name, value.dtype, self._shape(value) + (OPTIONAL if is_optional else "")
+
+    def _complete(self, value: Value) -> None:
+        """Write the statement that puts ones in the place of an input that is left out."""
+        name = self.called[value]
+        self.called[value] = self.names.take([f"{name}_or_ones"])
+        one = "true" if value.dtype == "bool" else 1
+        text = f"{self.called[value]} = {name} if {name} != none else full({self._shape(value)}, {one})"
+        self.statements.append(Statement(text=text))
 
     # Statements -------------------------------------------------------------------------------------------------------
 
@@ -352,7 +364,7 @@ class BodyWriter:
             for turn, arg in enumerate(flat)
             if arg is not None
         ]
-        if value.op in ("arange", "full", "table", "rotary_frequencies"):
+        if not flat and not value.is_module:
             return self._callee(value)
         return f"{self._applied(value)}({', '.join(args)})"
 

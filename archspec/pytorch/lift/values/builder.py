@@ -24,6 +24,7 @@ from archspec.pytorch.values.values import (
     Value,
     flat_arguments,
     number_in,
+    values_in,
 )
 
 VIEWS = ("reshape", "permute", "expand")
@@ -91,6 +92,9 @@ class SpecBuilder(Builder):
         found = self.results(name, flat, full)
         if elementwise:
             given = self._narrowed(name, flat, found[0], full)
+            node = self.arrays.elements.nodes[found[0].element]
+            if node.kind in ("number", "int", "bool") and not any(values_in(given)):
+                return self.ops("full", shape=found[0].shape, value=node.arguments[0])
             shorter = self.results(name, given, full)[0]
             alone = self._alone(given, found[0])
             if alone is not None:

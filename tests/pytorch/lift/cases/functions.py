@@ -235,6 +235,7 @@ FUNCTIONS = {
     "longer results": (lambda x, y: F.conv_transpose1d(x[:, :4], y[0, :4, None], stride=2, output_padding=1), X, Y),
     "numbers that are not known": (lambda x, y: x.scatter(2, x.long().abs(), y[0, 0, 0].expand(2, 5, 8)), X, Y),
     "sizes": (lambda x, y: x + torch.full((8,), x.shape[1]), X, Y),
+    "numbers of numbers": (lambda x, y: x * (torch.full((1,), 12).to(x.dtype) + 0.5).log().floor() - y, X, Y),
     "integers at indices": (lambda x, y: x.long()[:, y[0, 0, :2].long()], X, Y),
     "halves of transforms": (lambda x, y: torch.fft.rfft(x).real, X, Y),
     "imaginary parts": (lambda x, y: torch.view_as_real(torch.fft.fft(x))[..., 1], X, Y),
