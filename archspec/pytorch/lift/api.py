@@ -138,9 +138,11 @@ def _spec(subject: Subject, first: CapturedModule, optional: bool, loops: bool) 
     draft, sizes = drop_coincidental_fields(drafted, subject)
     if second is not None and subject.samples is not None:
         names = [*sizes.defaults(None)]
-        if sizes.created or wrong_names(draft, names, subject, [*subject.numbers]):
-            shown = partial(drafted, evidence=evidence_of(subject, second))
-            draft, sizes = drop_coincidental_fields(shown, subject)
+        needs_formulas = bool(sizes.created or wrong_names(draft, names, subject))
+        if needs_formulas or wrong_names(draft, names, subject, [*subject.numbers]):
+            shown = drop_coincidental_fields(partial(drafted, evidence=evidence_of(subject, second)), subject)
+            if needs_formulas or len(shown.sizes.defaults(None)) > len(names):
+                draft, sizes = shown
             require_formulas(draft, [*sizes.defaults(None)], subject)
     check(draft, {}, subject.module, first)
     if second is not None and other is not None and sizes.other is not None:

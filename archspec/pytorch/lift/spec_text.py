@@ -74,6 +74,13 @@ def add_comments(spec: str, notes: Sequence[str]) -> str:
     return title + newline + "".join([f"{line}\n" for line in lines]) + rest
 
 
+def add_requirements(spec: str, requirements: Sequence[str]) -> str:
+    """Return a spec with requirements at the beginning of its last block."""
+    start = spec.rindex("\nblock ")
+    head, brace, body = spec[start:].partition("{\n")
+    return f"{spec[:start]}{head}{brace}{''.join([f'  {text}{chr(10)}' for text in requirements])}{body}"
+
+
 class _Base(NamedTuple):
     """A definition whose hyperparameters and inputs another one takes over, which only adds layers to it."""
 

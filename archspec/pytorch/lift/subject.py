@@ -61,7 +61,7 @@ class Subject:
     """Modules with other numbers, each of them much smaller or larger, whose tensors the spec has to have: few to check
     it, or many others to find formulas.
     """
-    branches: Callable[[], Sequence[Sample]] = lambda: ()
+    branches: Callable[[], Iterator[Sample]] = lambda: iter(())
     """Modules with another value of one of the `numbers`, which a factory compares with others to another result than
     those of the module and of the actual one.
     """

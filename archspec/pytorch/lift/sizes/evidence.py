@@ -69,12 +69,12 @@ def require_formulas(text: str, names: Sequence[str], subject: Subject) -> None:
 def evidence_of(subject: Subject, second: Subject) -> Evidence:
     """Return the sizes of tensors in modules that can be called."""
     samples = [*subject.samples([*subject.numbers], True)] if subject.samples is not None else []
-    called = [sample for sample in samples if is_small(sample.module) and sample.runs()]
+    called = [sample for sample in samples if _is_small(sample.module) and sample.runs()]
     modules = [subject.module, second.module, *[sample.module for sample in called]]
     return Evidence(modules, [subject.numbers, second.numbers, *[sample.numbers for sample in called]])
 
 
-def is_small(module: nn.Module) -> bool:
+def _is_small(module: nn.Module) -> bool:
     """Whether a module is called to see whether its numbers go together."""
     return sum([parameter.numel() for parameter in module.parameters()]) <= MAX_PARAMETERS_CALLED
 

@@ -105,13 +105,11 @@ def subject_of(architecture: Architecture, small_one: SmallModule | None = None)
     def changed(name: str, value: int) -> Subject | None:
         return _changed(architecture, small_one, {name: value})
 
-    @cache
-    def branches() -> list[Sample]:
-        return [*_branches(architecture, small_one)]
+    def branches() -> Iterator[Sample]:
+        return _branches(architecture, small_one)
 
     def samples(names: Collection[str], many: bool) -> Iterator[Sample]:
-        yield from _samples(architecture, small_one, names, many)
-        yield from [] if many else [sample for sample in branches() if {*sample.changed} <= {*names}]
+        return _samples(architecture, small_one, names, many)
 
     return Subject(
         module=first.module,
@@ -123,7 +121,7 @@ def subject_of(architecture: Architecture, small_one: SmallModule | None = None)
         deep=deep,
         third=third,
         samples=samples if architecture.is_factory else None,
-        branches=branches if architecture.is_factory else lambda: [],
+        branches=branches if architecture.is_factory else lambda: iter(()),
         numbers=first.numbers,
         parts=parts_of(architecture.fields),
         actual=numbers_of(architecture.fields),

@@ -15,14 +15,14 @@ from archspec.pipeline.compile import loads
 from archspec.pipeline.model import Model
 from archspec.pytorch.lift.api import as_refusal, lift_subject
 from archspec.pytorch.lift.check import ComparisonError, UndecidedError, check_again, check_outputs, check_unrounded
-from archspec.pytorch.lift.sizes.evidence import FormulaError, is_small
+from archspec.pytorch.lift.sizes.evidence import FormulaError
 from archspec.pytorch.lift.sources.examples import left_out
 from archspec.pytorch.lift.sources.fields import is_integer
 from archspec.pytorch.lift.sources.flags import Flags
 from archspec.pytorch.lift.sources.item_lists import items_of, join_items
 from archspec.pytorch.lift.sources.source import CoincidentSizeError, LayerPatternError, Source
 from archspec.pytorch.lift.sources.subjects import fixed_source_of, source_of
-from archspec.pytorch.lift.spec_text import add_comments, data_notes
+from archspec.pytorch.lift.spec_text import add_comments, add_requirements, data_notes
 from archspec.pytorch.lift.subject import Subject
 from archspec.pytorch.passes.precision import in_float64, keep_epsilon
 from archspec.pytorch.prove.numeric import flat
@@ -134,22 +134,41 @@ def _following_most(source: Source, progress: Callable[[str], None]) -> tuple[st
         best = lift_or_replace(keeping(()), progress)
     except ArchError:
         raise problem from problem.__cause__
-    followed = loads(best).hyperparameters.keys()
-    names, kept = [name for name, value in source.stated.items() if is_integer(value)], list[str]()
-    reasons: dict[str, str] = {}
-    for name in names:
-        if len(kept) + 1 == len(names):  # these are all
-            break
-        try:
-            spec = lift_or_replace(keeping([*kept, name]), progress)
-        except ArchError as error:
-            reasons[name] = _reason(error)
+    names = [name for name, value in source.stated.items() if is_integer(value)]
+    best, followed, reasons = _add_followed(keeping, best, names, progress)
+    return best, {name: reasons.get(name) or _reason(problem) for name in names if name not in followed}
+
+
+def _add_followed(
+    keeping: Callable[[Collection[str]], Source], best: str, names: Sequence[str], progress: Callable[[str], None]
+) -> tuple[str, list[str], dict[str, str]]:
+    """Return a spec that follows more of the arguments with these names than the `best` one, which ones, and why not
+    others: all of them together are known to fail, so halves of them are tried, and halves of those.
+    """
+    followed, reasons = list[str](), dict[str, str]()
+    groups = [[*names[: len(names) // 2]], [*names[len(names) // 2 :]]]
+    while groups:
+        group = groups.pop(0)
+        if not group or len(followed) + len(group) == len(names):
             continue
-        arguments = loads(spec).hyperparameters.keys()
-        if arguments > followed:  # it has lost no other one
-            best, followed = spec, arguments
-            kept.append(name)
-    return best, {name: reasons.get(name) or _reason(problem) for name in names if name not in kept}
+        wrong: Mapping[str, str] = {}
+        try:
+            spec = lift_or_replace(keeping([*followed, *group]), progress)
+        except ArchError as error:
+            wrong = {name: reason for name, reason in _differing(_reasons(error)).items() if name in group}
+            wrong = wrong or ({group[0]: _reason(error)} if len(group) == 1 else {})
+        else:
+            if loads(spec).hyperparameters.keys() > loads(best).hyperparameters.keys():  # it has lost no other one
+                best = spec
+                followed += group
+                continue
+        reasons |= wrong
+        others, middle = [name for name in group if name not in wrong], len(group) // 2
+        if wrong:
+            groups.insert(0, others)
+        elif middle:
+            groups[:0] = [group[:middle], group[middle:]]
+    return best, followed, reasons
 
 
 def _leave_out_unknown(
@@ -221,34 +240,53 @@ def _lifted(source: Source, progress: Callable[[str], None]) -> str:
     whole = source.whole
     if whole is not None:
         as_refusal(name, lambda: _check_whole(spec, whole))
-    _check_branches(spec, model, source.subject)
     if of_index or NUMBERED.search(spec):
         _check_deeper(spec, model, source)
     if source.subject.third is not None:
         third = source.subject.third
         as_refusal(name, lambda: _check_third(spec, [*model.hyperparameters], third))
-    return spec
+    return _require_branches(spec, model, source.subject)
 
 
-def _check_branches(spec: str, model: Model, subject: Subject) -> None:
-    """Refuse a spec if it has other outputs than the module where a factory may take another branch."""
-    names, wrong = [*model.hyperparameters], dict[str, str]()
+def _require_branches(spec: str, model: Model, subject: Subject) -> str:
+    """Return a spec that requires that arguments differ from a number, or from one another, where a factory takes
+    another branch. Raises ArchError if that is not all that it takes.
+    """
+    names, wrong, requirements = [*model.hyperparameters], dict[str, str](), dict[frozenset[str], str]()
     for sample in subject.branches():
         (name,) = sample.changed
-        make, value = subject.changed, sample.numbers[name]
-        if name not in names or name in wrong or not is_small(sample.module) or make is None or not is_integer(value):
+        value = sample.numbers[name]
+        if name not in names or name in wrong or not is_integer(value):
             continue
-        changed = make(name, value)
-        if changed is None:
+        problem = _problem_at(spec, names, subject, name, value)
+        if not problem:
             continue
-        overrides = {key: cast("PlainValue", changed.numbers[key]) for key in names}
-        try:
-            check_outputs(spec, overrides, changed)
-        except UntranslatableError as problem:
+        equal = [other for other in names if other != name and sample.numbers[other] == value]
+        if len(equal) > 1 or any(
+            _problem_at(spec, names, subject, name, at) for at in (value - 1, value + 1, 2 * value)
+        ):
             wrong[name] = f"{sample.values()}: {problem}"
+            continue
+        other = equal[0] if equal else str(value)
+        text = f'require {name} != {other}, "{name} must differ from {other}: the module has another form there"'
+        requirements.setdefault(frozenset((name, other)), text)
     if wrong:
         error = FormulaError(wrong)
         raise make_error("lift", f"cannot lift `{subject.name}`: {error}") from error
+    return add_requirements(spec, [*requirements.values()])
+
+
+def _problem_at(spec: str, names: Sequence[str], subject: Subject, name: str, value: int) -> str:
+    """Return how a spec differs from the module with another value of a number; nothing if that cannot be called."""
+    changed = subject.changed(name, value) if subject.changed is not None else None
+    if changed is None:
+        return ""
+    overrides = {key: cast("PlainValue", changed.numbers[key]) for key in names}
+    try:
+        check_outputs(spec, overrides, changed)
+    except UntranslatableError as problem:
+        return str(problem)
+    return ""
 
 
 def _check_deeper(spec: str, model: Model, source: Source) -> None:
