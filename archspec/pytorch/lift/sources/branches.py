@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable, Iterator
 from types import CodeType
@@ -11,70 +12,87 @@ if TYPE_CHECKING:
     from torch import nn
 
 MULTIPLES = (2, 4, 8, 16, 64)
-"""An argument is tried with so many times its value, and with what it is compared with."""
+"""An argument is tried with so many times its value, and with values around what it is compared with."""
 
-MAX_TRIED = 48
-
+ORDER = {
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "eq": operator.eq,
+    "ne": operator.ne,
+}
 ARITHMETIC = ("add", "sub", "mul", "floordiv", "mod", "pow", "neg", "abs", "radd", "rsub", "rmul", "rfloordiv", "rmod")
 
 
 class Comparisons:
-    """The comparisons of an integer, and of integers that are computed from it: their places, results, and others."""
+    """The comparisons of an integer, and of integers that are computed from it, in a factory."""
 
     def __init__(self) -> None:
         self.results: set[tuple[CodeType, int, object]] = set()
-        self.others: set[int] = set()
+        """The places in the code of the factory, with the results."""
+        self.own: dict[tuple[str, int], None] = {}
+        """The comparisons of the integer itself: their names, and with what."""
 
-    def add(self, result: object, other: int) -> None:
-        frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
-        self.results.add((frame.f_code, frame.f_lasti, result))
-        self.others.add(int(other))
+    def results_at(self, value: int) -> tuple[bool, ...]:
+        """Return the results that the comparisons of the integer itself have for another value."""
+        return tuple([ORDER[name](value, other) for name, other in self.own])
 
 
 class ComparedInteger(int):
     """An integer that records its comparisons."""
 
-    def __new__(cls, value: int, comparisons: Comparisons) -> Self:
+    comparisons: Comparisons
+    is_computed: bool
+
+    def __new__(cls, value: int, comparisons: Comparisons, is_computed: bool = False) -> Self:
         integer = super().__new__(cls, value)
-        integer.comparisons = comparisons
+        integer.comparisons, integer.is_computed = comparisons, is_computed
         return integer
 
-    comparisons: Comparisons
+    def record(self, name: str, other: int, result: object) -> None:
+        frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+        self.comparisons.results.add((frame.f_code, frame.f_lasti, result))
+        if not self.is_computed:
+            self.comparisons.own[name, int(other)] = None
 
     def __bool__(self) -> bool:
         result = int.__bool__(self)
-        self.comparisons.add(result, 0)
+        self.record("ne", 0, result)
         return result
+
+    def __reduce__(self) -> tuple[type[int], tuple[int]]:
+        return int, (int(self),)  # its copies record nothing
 
     __hash__ = int.__hash__
 
 
 def _comparison(name: str) -> Callable[[ComparedInteger, object], object]:
-    operation: Callable[[int, object], object] = getattr(int, name)
+    operation: Callable[[int, object], object] = getattr(int, f"__{name}__")
 
     def compare(self: ComparedInteger, other: object) -> object:
         result = operation(self, other)
         if isinstance(other, int):
-            self.comparisons.add(result, other)
+            self.record(name, other, result)
         return result
 
     return compare
 
 
 def _arithmetic(name: str) -> Callable[..., object]:
-    operation: Callable[..., object] = getattr(int, name)
+    operation: Callable[..., object] = getattr(int, f"__{name}__")
 
     def compute(self: ComparedInteger, *others: object) -> object:
         result = operation(self, *others)
-        return ComparedInteger(result, self.comparisons) if isinstance(result, int) else result
+        return ComparedInteger(result, self.comparisons, True) if isinstance(result, int) else result
 
     return compute
 
 
-for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
-    setattr(ComparedInteger, f"__{_name}__", _comparison(f"__{_name}__"))
+for _name in ORDER:
+    setattr(ComparedInteger, f"__{_name}__", _comparison(_name))
 for _name in ARITHMETIC:
-    setattr(ComparedInteger, f"__{_name}__", _arithmetic(f"__{_name}__"))
+    setattr(ComparedInteger, f"__{_name}__", _arithmetic(_name))
 
 
 def branching_values(
@@ -83,24 +101,26 @@ def branching_values(
     """Yield values of an argument for which its comparisons have results that they do not have for the small and the
     actual value, with the modules: a factory may make something else of them.
     """
-    seen: set[tuple[CodeType, int, object]] = set()
-    others: set[int] = set()
+    comparisons = Comparisons()
 
-    def try_value(value: int) -> tuple[nn.Module | None, Comparisons]:
-        comparisons = Comparisons()
+    def build_with(value: int) -> nn.Module | None:
         try:
-            return build(ComparedInteger(value, comparisons)), comparisons
+            return build(ComparedInteger(value, comparisons))
         except Exception:  # of any class, as it comes from the factory
-            return None, comparisons
+            return None
 
     for value in {small, actual}:
-        _, comparisons = try_value(value)
-        seen |= comparisons.results
-        others |= comparisons.others
-    near = {other + step for other in others for step in (-1, 0, 1)}
-    values = sorted(near | {factor * actual for factor in MULTIPLES})
-    for value in [value for value in values if 0 < value <= most][:MAX_TRIED]:
-        module, comparisons = try_value(value)
-        if module is not None and comparisons.results - seen:
-            seen |= comparisons.results
+        build_with(value)
+    seen = {comparisons.results_at(value) for value in (small, actual)}
+    values = [factor * actual for factor in MULTIPLES]
+    for value in sorted({other + step for _, other in comparisons.own for step in (-1, 0, 1)}):
+        if comparisons.results_at(value) not in seen:
+            seen.add(comparisons.results_at(value))
+            values.append(value)
+    for value in [value for value in sorted(values) if 0 < value <= most]:
+        before = {*comparisons.results}
+        module = build_with(value)
+        if module is None:
+            comparisons.results = before
+        elif comparisons.results > before:
             yield value, module
