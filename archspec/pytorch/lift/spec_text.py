@@ -75,10 +75,13 @@ def add_comments(spec: str, notes: Sequence[str]) -> str:
 
 
 def add_requirements(spec: str, requirements: Sequence[str]) -> str:
-    """Return a spec with requirements at the beginning of its last block."""
-    start = spec.rindex("\nblock ")
+    """Return a spec with requirements at the beginning of the definition of its model."""
+    if not requirements:
+        return spec
+    start = [*re.finditer(r"^(block|layer) ", spec, re.MULTILINE)][-1].start()
     head, brace, body = spec[start:].partition("{\n")
-    return f"{spec[:start]}{head}{brace}{''.join([f'  {text}{chr(10)}' for text in requirements])}{body}"
+    lines = "".join([f"  {text}\n" for text in requirements])
+    return f"{spec[:start]}{head}{brace}{lines}{body}"
 
 
 class _Base(NamedTuple):

@@ -149,23 +149,21 @@ def _add_followed(
     groups = [[*names[: len(names) // 2]], [*names[len(names) // 2 :]]]
     while groups:
         group = groups.pop(0)
-        if not group or len(followed) + len(group) == len(names):
-            continue
         wrong: Mapping[str, str] = {}
-        try:
-            spec = lift_or_replace(keeping([*followed, *group]), progress)
-        except ArchError as error:
-            wrong = {name: reason for name, reason in _differing(_reasons(error)).items() if name in group}
-            wrong = wrong or ({group[0]: _reason(error)} if len(group) == 1 else {})
-        else:
-            if loads(spec).hyperparameters.keys() > loads(best).hyperparameters.keys():  # it has lost no other one
-                best = spec
-                followed += group
-                continue
+        if group and len(followed) + len(group) < len(names):
+            try:
+                spec = lift_or_replace(keeping([*followed, *group]), progress)
+            except ArchError as error:
+                wrong = {name: reason for name, reason in _differing(_reasons(error)).items() if name in group}
+                wrong = wrong or ({group[0]: _reason(error)} if len(group) == 1 else {})
+            else:
+                if loads(spec).hyperparameters.keys() > loads(best).hyperparameters.keys():  # it has lost no other one
+                    best, followed = spec, [*followed, *group]
+                    continue
         reasons |= wrong
-        others, middle = [name for name in group if name not in wrong], len(group) // 2
+        middle = len(group) // 2
         if wrong:
-            groups.insert(0, others)
+            groups.insert(0, [name for name in group if name not in wrong])
         elif middle:
             groups[:0] = [group[:middle], group[middle:]]
     return best, followed, reasons
