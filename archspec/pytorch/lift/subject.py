@@ -53,18 +53,18 @@ class Subject:
     """The sizes of inputs as users describe them: numbers, or names for dimensions."""
     parts: Sequence[str] = ()
     """The beginnings of the names of those values that belong to a part, such as `text_`."""
-    changed: Callable[[str, int], Subject | None] | None = None
-    """The module with another value of one of the `numbers`, and inputs; None if that cannot be built or called."""
+    changed: Callable[..., Subject | None] | None = None
+    """The module with another value of one of the `numbers`, or of more by keyword, and inputs; None if that cannot be
+    built or called.
+    """
     third: Callable[[Collection[str]], Subject | None] | None = None
     """A module of the same class with further sizes, for which the spec has to hold; None if there is none."""
     samples: Callable[[Collection[str], bool], Iterator[Sample]] | None = None
     """Modules with other numbers, each of them much smaller or larger, whose tensors the spec has to have: few to check
     it, or many others to find formulas.
     """
-    branches: Callable[[], Iterator[Sample]] = lambda: iter(())
-    """Modules with another value of one of the `numbers`, which a factory compares with others to another result than
-    those of the module and of the actual one.
-    """
+    branches: Callable[[], Iterator[tuple[str, int]]] = lambda: iter(())
+    """The `numbers` with other values, alone, for which a factory may make something else, by its comparisons."""
     has_optional: bool = True
     """Whether inputs that `forward` can do without may be optional in the spec, which takes another export."""
     has_patterns: bool = False

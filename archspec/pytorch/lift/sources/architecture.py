@@ -102,10 +102,10 @@ def subject_of(architecture: Architecture, small_one: SmallModule | None = None)
     def third(names: Collection[str]) -> Subject:
         return _random_module(architecture, small_one, _third(architecture, small_one.proposal) or small_one, names)
 
-    def changed(name: str, value: int) -> Subject | None:
-        return _changed(architecture, small_one, {name: value})
+    def changed(name: str, value: int, /, **others: int) -> Subject | None:
+        return _changed(architecture, small_one, {name: value, **others})
 
-    def branches() -> Iterator[Sample]:
+    def branches() -> Iterator[tuple[str, int]]:
         return _branches(architecture, small_one)
 
     def samples(names: Collection[str], many: bool) -> Iterator[Sample]:
@@ -230,8 +230,8 @@ def _samples(architecture: Architecture, first: SmallModule, names: Collection[s
             yield Sample(numbers_of(changed), module, lambda runs=runs: runs() is not None, [*changes])
 
 
-def _branches(architecture: Architecture, first: SmallModule) -> Iterator[Sample]:
-    """Yield modules of a factory that differ from the `first` small one in one number, with which it may take another
+def _branches(architecture: Architecture, first: SmallModule) -> Iterator[tuple[str, int]]:
+    """Yield the numbers of a factory with other values than in the `first` small module, with which it may take another
     branch.
     """
     fields = merge_fields(architecture.fields, first.fields)
@@ -244,10 +244,7 @@ def _branches(architecture: Architecture, first: SmallModule) -> Iterator[Sample
             return _built_on_meta(architecture, with_number(fields, name, other))
 
         most = MAX_LAYERS if kind_of(name) == "layers" else MAX_NUMBER
-        for other, module in branching_values(build, few, value, most):
-            runs = partial(_changed, architecture, first, {name: other})
-            numbers = numbers_of(with_number(fields, name, other))
-            yield Sample(numbers, module, lambda runs=runs: runs() is not None, [name])
+        yield from ((name, other) for other in branching_values(build, few, value, most))
 
 
 def _built_on_meta(architecture: Architecture, fields: Fields) -> nn.Module:

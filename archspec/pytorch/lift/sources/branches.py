@@ -5,14 +5,17 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from types import CodeType
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from torch import nn
 
-MULTIPLES = (2, 4, 8, 16, 64)
-"""An argument is tried with so many times its value, and with values around what it is compared with."""
+MULTIPLES = (1, 2, 4, 8, 16, 64)
+"""An argument is tried with so many times its values, and with values around what it is compared with."""
+
+MAX_TRIED = 64
 
 ORDER = {
     "lt": operator.lt,
@@ -53,7 +56,7 @@ class ComparedInteger(int):
     def record(self, name: str, other: int, result: object) -> None:
         frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
         self.comparisons.results.add((frame.f_code, frame.f_lasti, result))
-        if not self.is_computed:
+        if not self.is_computed and not isinstance(other, ComparedInteger):
             self.comparisons.own[name, int(other)] = None
 
     def __bool__(self) -> bool:
@@ -95,32 +98,37 @@ for _name in ARITHMETIC:
     setattr(ComparedInteger, f"__{_name}__", _arithmetic(_name))
 
 
-def branching_values(
-    build: Callable[[int], nn.Module], small: int, actual: int, most: int
-) -> Iterator[tuple[int, nn.Module]]:
-    """Yield values of an argument for which its comparisons have results that they do not have for the small and the
-    actual value, with the modules: a factory may make something else of them.
+def branching_values(build: Callable[[int], nn.Module], small: int, actual: int, most: int) -> Iterator[int]:
+    """Yield values of an argument for which its comparisons have results that they do not have for the small value: a
+    factory may make something else of them. Values for which it makes nothing are left out.
     """
     comparisons = Comparisons()
 
-    def build_with(value: int) -> nn.Module | None:
-        try:
-            return build(ComparedInteger(value, comparisons))
-        except Exception:  # of any class, as it comes from the factory
-            return None
-
-    for value in {small, actual}:
-        build_with(value)
-    seen = {comparisons.results_at(value) for value in (small, actual)}
-    values = [factor * actual for factor in MULTIPLES]
-    for value in sorted({other + step for _, other in comparisons.own for step in (-1, 0, 1)}):
-        if comparisons.results_at(value) not in seen:
-            seen.add(comparisons.results_at(value))
-            values.append(value)
-    for value in [value for value in sorted(values) if 0 < value <= most]:
+    def builds_with(value: int) -> bool:
         before = {*comparisons.results}
-        module = build_with(value)
-        if module is None:
-            comparisons.results = before
-        elif comparisons.results > before:
-            yield value, module
+        with suppress(Exception):  # of any class, as it comes from the factory
+            build(ComparedInteger(value, comparisons))
+            return True
+        comparisons.results = before  # those before a refusal may be new ones of another value
+        return False
+
+    multiples = {factor * value for factor in MULTIPLES for value in (small, actual)}
+    tried, built = {small}, [small]
+    builds_with(small)
+    while len(tried) < MAX_TRIED:
+        seen = {comparisons.results_at(value) for value in built}
+        others = [other for _, other in comparisons.own]
+        near = {other + step for other in others for step in (-1, 0, 1)}
+        near |= {(other // value + 1) * value for other in others for value in (small, actual)}
+        values = {value for value in near if comparisons.results_at(value) not in seen} | multiples
+        possible = [value for value in values - tried if 0 < value <= most]
+        value = min(possible, key=lambda value: (value not in multiples, value), default=None)
+        if value is None:
+            return
+        tried.add(value)
+        before = len(comparisons.results)
+        if builds_with(value):
+            is_new = comparisons.results_at(value) not in {comparisons.results_at(other) for other in built}
+            built.append(value)
+            if is_new or len(comparisons.results) > before:
+                yield value

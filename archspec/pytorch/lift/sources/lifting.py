@@ -20,9 +20,10 @@ from archspec.pytorch.lift.sources.examples import left_out
 from archspec.pytorch.lift.sources.fields import is_integer
 from archspec.pytorch.lift.sources.flags import Flags
 from archspec.pytorch.lift.sources.item_lists import items_of, join_items
+from archspec.pytorch.lift.sources.requirements import require_branches
 from archspec.pytorch.lift.sources.source import CoincidentSizeError, LayerPatternError, Source
 from archspec.pytorch.lift.sources.subjects import fixed_source_of, source_of
-from archspec.pytorch.lift.spec_text import add_comments, add_requirements, data_notes
+from archspec.pytorch.lift.spec_text import add_comments, data_notes
 from archspec.pytorch.lift.subject import Subject
 from archspec.pytorch.passes.precision import in_float64, keep_epsilon
 from archspec.pytorch.prove.numeric import flat
@@ -243,48 +244,7 @@ def _lifted(source: Source, progress: Callable[[str], None]) -> str:
     if source.subject.third is not None:
         third = source.subject.third
         as_refusal(name, lambda: _check_third(spec, [*model.hyperparameters], third))
-    return _require_branches(spec, model, source.subject)
-
-
-def _require_branches(spec: str, model: Model, subject: Subject) -> str:
-    """Return a spec that requires that arguments differ from a number, or from one another, where a factory takes
-    another branch. Raises ArchError if that is not all that it takes.
-    """
-    names, wrong, requirements = [*model.hyperparameters], dict[str, str](), dict[frozenset[str], str]()
-    for sample in subject.branches():
-        (name,) = sample.changed
-        value = sample.numbers[name]
-        if name not in names or name in wrong or not is_integer(value):
-            continue
-        problem = _problem_at(spec, names, subject, name, value)
-        if not problem:
-            continue
-        equal = [other for other in names if other != name and sample.numbers[other] == value]
-        if len(equal) > 1 or any(
-            _problem_at(spec, names, subject, name, at) for at in (value - 1, value + 1, 2 * value)
-        ):
-            wrong[name] = f"{sample.values()}: {problem}"
-            continue
-        other = equal[0] if equal else str(value)
-        text = f'require {name} != {other}, "{name} must differ from {other}: the module has another form there"'
-        requirements.setdefault(frozenset((name, other)), text)
-    if wrong:
-        error = FormulaError(wrong)
-        raise make_error("lift", f"cannot lift `{subject.name}`: {error}") from error
-    return add_requirements(spec, [*requirements.values()])
-
-
-def _problem_at(spec: str, names: Sequence[str], subject: Subject, name: str, value: int) -> str:
-    """Return how a spec differs from the module with another value of a number; nothing if that cannot be called."""
-    changed = subject.changed(name, value) if subject.changed is not None else None
-    if changed is None:
-        return ""
-    overrides = {key: cast("PlainValue", changed.numbers[key]) for key in names}
-    try:
-        check_outputs(spec, overrides, changed)
-    except UntranslatableError as problem:
-        return str(problem)
-    return ""
+    return require_branches(spec, [*model.hyperparameters], source.subject)
 
 
 def _check_deeper(spec: str, model: Model, source: Source) -> None:
