@@ -11,16 +11,15 @@ export async function restore() {
   const compiled = WebAssembly.compile(next(sizes.program)); // in other threads, while the rest is unpacked
   const glue = URL.createObjectURL(new Blob([next(sizes.glue)], { type: "text/javascript" }));
   const [files, memory] = [next(sizes.files), next(sizes.memory)];
+  const [program, module, { loadPyodide }] = await Promise.all([compiled, import(glue), import("./pyodide/pyodide.mjs")]);
   const { fetch } = globalThis;
   const { instantiateStreaming } = WebAssembly;
   globalThis.fetch = (url, ...options) =>
     String(url).endsWith("pyodide.asm.wasm") ? Promise.resolve(new Response()) : fetch(url, ...options);
   WebAssembly.instantiateStreaming = async (_, imports) => {
-    const module = await compiled;
-    return { module, instance: await WebAssembly.instantiate(module, imports) };
+    return { module: program, instance: await WebAssembly.instantiate(program, imports) };
   };
   try {
-    const [module, { loadPyodide }] = await Promise.all([import(glue), import("./pyodide/pyodide.mjs")]);
     const python = await loadPyodide({
       indexURL: new URL("pyodide/", import.meta.url).href,
       createPyodideModule: async (settings) => {

@@ -140,10 +140,10 @@ def _spec(subject: Subject, first: CapturedModule, optional: bool, loops: bool) 
         names = [*sizes.defaults(None)]
         needs_formulas = bool(sizes.created or wrong_names(draft, names, subject))
         if needs_formulas or wrong_names(draft, names, subject, [*subject.numbers]):
-            shown = drop_coincidental_fields(partial(drafted, evidence=evidence_of(subject, second)), subject)
-            if needs_formulas or len(shown.sizes.defaults(None)) > len(names):
-                draft, sizes = shown
-            require_formulas(draft, [*sizes.defaults(None)], subject)
+            with_formulas = drop_coincidental_fields(partial(drafted, evidence=evidence_of(subject, second)), subject)
+            if needs_formulas or len(with_formulas.sizes.defaults(None)) > len(names):
+                draft, sizes = with_formulas
+                require_formulas(draft, [*sizes.defaults(None)], subject)
     check(draft, {}, subject.module, first)
     if second is not None and other is not None and sizes.other is not None:
         check(draft, sizes.seconds(), second.module, other)

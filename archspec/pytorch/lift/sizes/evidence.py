@@ -25,6 +25,7 @@ MAX_NAMES = 4
 """Formulas of more numbers, not all of which are known to matter, are not searched."""
 
 MAX_PARAMETERS_CALLED = 20_000_000
+"""Larger modules are not called to see whether their numbers go together."""
 
 Pair: TypeAlias = "tuple[float, float | None]"
 
@@ -75,7 +76,6 @@ def evidence_of(subject: Subject, second: Subject) -> Evidence:
 
 
 def _is_small(module: nn.Module) -> bool:
-    """Whether a module is called to see whether its numbers go together."""
     return sum([parameter.numel() for parameter in module.parameters()]) <= MAX_PARAMETERS_CALLED
 
 
