@@ -1,4 +1,4 @@
-"""For which values of an argument a factory may make another kind of module: what it compares the argument with."""
+"""The values of an argument at which a factory may make another module, by the comparisons that it makes."""
 
 from __future__ import annotations
 

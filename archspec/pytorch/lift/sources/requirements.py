@@ -1,4 +1,4 @@
-"""What keeps a factory from making something else than a spec says: requirements, or else a refusal."""
+"""Requirements that keep a factory from making another module than a spec says, or else a refusal."""
 
 from __future__ import annotations
 
