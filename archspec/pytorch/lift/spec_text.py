@@ -24,6 +24,9 @@ TABLE = "table"
 MAX_STEPS_PER_LINE = 3
 """Assigned values of so many steps, at most one of them a layer, are in one line if they fit."""
 
+OPENED = re.compile(r"^(?:block|layer) [^{}]*\{\n", re.MULTILINE)
+"""A definition up to its first statement."""
+
 
 def source(
     program: LiftedProgram, sizes: Sizes, title: str, name: str, defaults: Mapping[str, object], params: int | None
@@ -76,12 +79,9 @@ def add_comments(spec: str, notes: Sequence[str]) -> str:
 
 def add_requirements(spec: str, requirements: Sequence[str]) -> str:
     """Return a spec with requirements at the beginning of the definition of its model."""
-    if not requirements:
-        return spec
-    start = [*re.finditer(r"^(block|layer) ", spec, re.MULTILINE)][-1].start()
-    head, brace, body = spec[start:].partition("{\n")
-    lines = "".join([f"  {text}\n" for text in requirements])
-    return f"{spec[:start]}{head}{brace}{lines}{body}"
+    *_, main = OPENED.finditer(spec)
+    lines = "".join([f"  require {text}\n" for text in requirements])
+    return f"{spec[: main.end()]}{lines}{spec[main.end() :]}"
 
 
 class _Base(NamedTuple):

@@ -27,10 +27,6 @@ class Sample(NamedTuple):
     runs: Callable[[], bool]
     changed: Sequence[str]
 
-    def values(self) -> str:
-        """Return the numbers that differ, as in messages."""
-        return ", ".join([f"`{name}` = {self.numbers[name]}" for name in self.changed])
-
 
 @dataclass(frozen=True)
 class Subject:

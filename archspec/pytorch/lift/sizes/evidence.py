@@ -56,7 +56,8 @@ def wrong_names(
         except ArchError:  # it is no spec for these numbers
             continue
         if reason and sample.runs():
-            wrong |= dict.fromkeys(sample.changed, f"{sample.values()}: {reason}")
+            values = ", ".join([f"`{name}` = {sample.numbers[name]}" for name in sample.changed])
+            wrong |= dict.fromkeys(sample.changed, f"{values}: {reason}")
     return wrong
 
 

@@ -12,15 +12,13 @@ from archspec.language.format.api import format
 from archspec.pipeline.compile import loads
 from archspec.pipeline.model import Model
 from archspec.pytorch.lift.sources.fields import Fields, is_integer
+from archspec.pytorch.lift.spec_text import add_requirements
 
 MAX_ITEMS = 8
 """Longer lists are no hyperparameters: most of them name layers."""
 
 HEADER = re.compile(r"^(?:block|layer) \w+\s*\(([^()]*)\)(?=\s*\()", re.MULTILINE)
 """The beginning of a definition up to its hyperparameters."""
-
-OPENED = re.compile(r"^(?:block|layer) [^{}]*\{\n", re.MULTILINE)
-"""A definition up to its first statement."""
 
 
 class ItemList(NamedTuple):
@@ -94,6 +92,4 @@ def _joined(spec: str, lists: Sequence[ItemList]) -> str:
         return f"{spec[match.start() : start]}{', '.join(declared)}{spec[end : match.end()]}"
 
     text = re.sub(r"\b\w+\b", lambda match: places.get(match[0], match[0]), HEADER.sub(header, spec))
-    *_, main = OPENED.finditer(text)
-    requirements = "".join([f"  require len({each.name}) == {len(each.items)}\n" for each in lists])
-    return format(f"{text[: main.end()]}{requirements}{text[main.end() :]}")
+    return format(add_requirements(text, [f"len({each.name}) == {len(each.items)}" for each in lists]))

@@ -179,9 +179,9 @@ def _leave_out_unknown(
     """Return a spec that follows all arguments except those with `reasons`, and others without a formula, and why; None
     if there is none.
     """
-    kept = [name for name, value in source.stated.items() if is_integer(value) and name not in reasons]
+    names = [name for name, value in source.stated.items() if is_integer(value) and name not in reasons]
     try:
-        return lift_or_replace(keeping(kept), progress), _differing(reasons)
+        return lift_or_replace(keeping(names), progress), _differing(reasons)
     except ArchError as error:
         more = _reasons(error)
     if not more.keys() - reasons.keys():

@@ -39,8 +39,8 @@ def require_branches(spec: str, names: Sequence[str], subject: Subject) -> str:
     if wrong:
         error = FormulaError(wrong)
         raise make_error("lift", f"cannot lift `{subject.name}`: {error}") from error
-    texts = [f'require {text}, "the module has another form where they are equal"' for text in conditions.values()]
-    return add_requirements(spec, texts)
+    texts = [f'{text}, "the module has another form where they are equal"' for text in conditions.values()]
+    return add_requirements(spec, texts) if texts else spec
 
 
 class _Branches:
